@@ -1,0 +1,46 @@
+"""shoal keeps a published table k-anonymous while the table behind it keeps changing."""
+
+from shoal import datasets
+from shoal.anonymize import anonymize
+from shoal.errors import (
+    DataError,
+    HierarchyError,
+    InputError,
+    InternalError,
+    OutputError,
+    ParameterError,
+    SchemaError,
+    ShoalError,
+    VerificationError,
+)
+from shoal.hierarchies import Hierarchy
+from shoal.progress import Progress
+from shoal.records.reading import read
+from shoal.release import Release
+from shoal.schema import Column, Role, Schema
+from shoal.verify import Verdict, verify
+from shoal.version import __version__
+
+__all__ = [
+    "Column",
+    "DataError",
+    "Hierarchy",
+    "HierarchyError",
+    "InputError",
+    "InternalError",
+    "OutputError",
+    "ParameterError",
+    "Progress",
+    "Release",
+    "Role",
+    "Schema",
+    "SchemaError",
+    "ShoalError",
+    "Verdict",
+    "VerificationError",
+    "__version__",
+    "anonymize",
+    "datasets",
+    "read",
+    "verify",
+]

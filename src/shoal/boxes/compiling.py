@@ -1,0 +1,71 @@
+"""Compiling kernels: once per machine, kept in the user's cache folder, and said so while it happens.
+
+This is the only module that other rooms' kernels get Numba through. The cache lies in a folder named after the
+kernels' sources: Numba looks only at the file a kernel stands in, not at the files of the kernels it calls, and would
+go on running an old copy of those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numba.core.event as numba_events
+import platformdirs
+
+from shoal.progress import Progress
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent.parent
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for room in ("boxes", "cluster"):
+        for path in sorted((PACKAGE / room).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept. The environment variable NUMBA_CACHE_DIR moves it, as for any Numba program."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("shoal") / f"kernels-{_sources_digest()}"
+
+
+_CACHE = str(cache_folder())
+
+
+def kernel(function: F) -> F:
+    """Compile a function to machine code when it is first called, and keep the code for the next time."""
+    # Numba reads its cache folder from one global setting: ours must not become everybody's.
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE
+    try:
+        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+class _Announcer(numba_events.Listener):  # type: ignore[misc]  # Numba is untyped
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def on_start(self, event: object) -> None:
+        self._progress.stage("compiling, once")
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+@contextmanager
+def announced(progress: Progress) -> Iterator[None]:
+    """Tell `progress` when a kernel has to be compiled; nothing is said when it comes from the cache."""
+    with numba_events.install_listener("numba:compile", _Announcer(progress)):
+        yield

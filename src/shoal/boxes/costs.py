@@ -1,0 +1,182 @@
+"""Cost tables: what an interval of codes costs in each column, under one measure.
+
+One form for numbers and categories: `c_j(lo, hi)`, the cost of publishing the codes lo..hi of column j for a record.
+Guarantee, for il, lm, tree and mi: c_j ≥ 0, and c_j grows with the interval. Branch and bound relies on both.
+
+| measure | a category's cell                        | a number's or date's cell                        |
+| ------- | ---------------------------------------- | ------------------------------------------------ |
+| il      | subtree height / tree height (Byun, 5)   | interval width / domain width (Byun, 5)          |
+| lm      | (leaves − 1) / (all leaves − 1) (G&T, 3) | the same; whole numbers and days are counted     |
+| tree    | level / height (G&T, Section 3)          | as lm, which is how the papers combine them      |
+| mi      | log₂ P(X ∈ cell), shifted to be ≥ 0      | the same                                         |
+
+Decisions: missing is code 0 and alone costs as a single value does; mixed with anything else it becomes `*` at full
+cost. Values outside a frozen domain are clamped at full cost. A constant column costs 0. In a tree with levels
+(`min_level`) a cell costs what is published for it. The part of MI that depends on the record alone, −log₂ P(value),
+is left out: it is the same in every partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError, one_of
+from shoal.records.codebook import CodeBook
+
+MEASURES = ("il", "lm", "tree", "mi")
+DENSE_SIZE = 256  # up to so many codes a column's table is kept whole; beyond, a cost is computed from its parts
+
+DENSE, STEPS, LOG_STEPS, NODES = 0, 1, 2, 3
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+class ColumnCosts(NamedTuple):
+    """The cost of intervals in one column, in the parts it is computed from."""
+
+    kind: int  # STEPS, LOG_STEPS or NODES
+    size: int  # codes, missing included
+    full: float  # the cost of the whole domain, and of a mix with missing
+    single_missing: float  # the cost of missing alone
+    steps: Floats  # STEPS: the place of each code. LOG_STEPS: how many records have a smaller code; one entry more
+    paths: Ints  # NODES: the path of each code (root first, −1 beyond); row 0 is unused
+    node_costs: Floats  # NODES: the cost of each node
+    shift: float  # LOG_STEPS: added to the logarithm
+
+    def of(self, lo: Ints, hi: Ints) -> Floats:
+        """The cost of each interval lo..hi (elementwise)."""
+        if self.kind == STEPS:
+            cost = np.minimum(self.steps[hi] - self.steps[lo], self.full)
+        elif self.kind == LOG_STEPS:
+            with np.errstate(divide="ignore"):
+                cost = np.log2(self.steps[hi + 1] - self.steps[lo]) + self.shift
+            cost = np.maximum(cost, 0.0)
+        else:
+            shared = (self.paths[lo] == self.paths[hi]) & (self.paths[lo] >= 0)
+            depth = np.cumprod(shared, axis=1).sum(axis=1) - 1
+            cost = self.node_costs[self.paths[lo, depth]]
+        return np.where(lo > 0, cost, np.where(hi > 0, self.full, self.single_missing))
+
+
+class CostTables(NamedTuple):
+    """All columns' costs as flat arrays, for kernels: see `boxes/kernels.py`."""
+
+    kinds: Ints
+    sizes: Ints
+    weights: Floats
+    full: Floats
+    single_missing: Floats
+    shifts: Floats
+    offsets: NDArray[np.int64]  # of each column in `numbers`
+    numbers: Floats  # dense tables, steps and node costs, one after the other
+    path_offsets: NDArray[np.int64]  # of each column in `paths`
+    depths: Ints
+    paths: Ints
+
+
+def column_costs(book: CodeBook, measure: str) -> ColumnCosts:
+    """The costs of one column under a measure, unweighted."""
+    if measure not in MEASURES:
+        raise ParameterError(one_of("measure", measure, MEASURES))
+    if measure == "mi":
+        return _mutual_information(book)
+    if book.tree is None:
+        assert book.axis is not None
+        assert book.domain is not None
+        width = book.domain[1] - book.domain[0]
+        steps = (book.axis - book.domain[0]) / width if width > 0 else np.zeros(len(book.axis))
+        return _costs(STEPS, book, 1.0, steps=np.concatenate([[0.0], steps]))
+    tree = book.tree
+    costs = tree.breadths if measure == "lm" else tree.heights / max(1, tree.height)
+    costs = costs[tree.published]
+    return _costs(NODES, book, 1.0, node_costs=costs)
+
+
+def _mutual_information(book: CodeBook) -> ColumnCosts:
+    """log₂ P(X ∈ cell) − log₂ (smallest P): the rarest value costs 0, the whole domain the most."""
+    counts = book.counts.astype(np.float64)
+    total, rarest = counts.sum(), counts[counts > 0].min()
+    shift = -np.log2(rarest)
+    full = float(np.log2(total / rarest))
+    missing = float(np.log2(max(counts[0], rarest) / rarest))
+    if book.tree is None:
+        steps = np.concatenate([[0.0], np.cumsum(counts)])
+        return _costs(LOG_STEPS, book, full, single_missing=missing, steps=steps, shift=shift)
+    tree = book.tree
+    below = np.zeros(len(tree.labels))
+    for depth in range(tree.paths.shape[1]):
+        reached = tree.paths[:, depth] >= 0
+        np.add.at(below, tree.paths[reached, depth], counts[1:][reached])
+    costs = np.log2(np.maximum(below, rarest)) + shift
+    return _costs(NODES, book, full, single_missing=missing, node_costs=costs[tree.published])
+
+
+def _costs(
+    kind: int,
+    book: CodeBook,
+    full: float,
+    *,
+    single_missing: float = 0.0,
+    steps: Floats | None = None,
+    node_costs: Floats | None = None,
+    shift: float = 0.0,
+) -> ColumnCosts:
+    paths = np.zeros((1, 1), np.int32)
+    if kind == NODES:
+        assert book.tree is not None
+        paths = np.concatenate([np.full((1, book.tree.paths.shape[1]), -1, np.int32), book.tree.paths])
+    return ColumnCosts(
+        kind=kind,
+        size=book.size,
+        full=full,
+        single_missing=single_missing,
+        steps=np.zeros(0) if steps is None else steps,
+        paths=paths,
+        node_costs=np.zeros(0) if node_costs is None else node_costs.astype(np.float64),
+        shift=float(shift),
+    )
+
+
+def cost_tables(books: Sequence[CodeBook], measure: str, *, dense_size: int = DENSE_SIZE) -> CostTables:
+    """The weighted costs of all columns, for kernels. Small domains get a whole table, large ones never do."""
+    parts: list[Floats] = []
+    paths: list[Ints] = []
+    kinds, depths = [], []
+    columns = [column_costs(book, measure) for book in books]
+    for costs in columns:
+        numbers = costs.node_costs if costs.kind == NODES else costs.steps
+        kind = costs.kind
+        if costs.size <= dense_size:
+            lo, hi = np.divmod(np.arange(costs.size**2, dtype=np.int32), np.int32(costs.size))
+            kind, numbers = DENSE, np.where(lo <= hi, costs.of(np.minimum(lo, hi), hi), 0.0)
+        parts.append(numbers)
+        paths.append(costs.paths.ravel() if kind == NODES else np.zeros(0, np.int32))
+        depths.append(costs.paths.shape[1])
+        kinds.append(kind)
+    return CostTables(
+        kinds=np.array(kinds, np.int32),
+        sizes=np.array([costs.size for costs in columns], np.int32),
+        weights=np.array([book.column.weight for book in books], np.float64),
+        full=np.array([costs.full for costs in columns]),
+        single_missing=np.array([costs.single_missing for costs in columns]),
+        shifts=np.array([costs.shift for costs in columns]),
+        offsets=_offsets(parts),
+        numbers=np.concatenate(parts),
+        path_offsets=_offsets(paths),
+        depths=np.array(depths, np.int32),
+        paths=np.concatenate(paths).astype(np.int32),
+    )
+
+
+def _offsets(parts: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum([len(part) for part in parts])[:-1]]).astype(np.int64)
+
+
+def box_costs(books: Sequence[CodeBook], measure: str, lo: Ints, hi: Ints) -> Floats:
+    """The unweighted cost of each box in each column: `(boxes, columns)`. For reports; kernels use `CostTables`."""
+    return np.stack([column_costs(book, measure).of(lo[:, j], hi[:, j]) for j, book in enumerate(books)], axis=1)

@@ -1,0 +1,26 @@
+"""The boxes around groups of points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+
+def group_boxes(codes: Ints, labels: Ints, groups: int) -> tuple[Ints, Ints, NDArray[np.int64]]:
+    """The smallest and largest code of each group in each column, and the groups' sizes.
+
+    Guarantee: given labels 0..groups − 1, each in use, `lo[g] ≤ codes[i] ≤ hi[g]` for every record i of group g, and
+    both bounds are reached.
+    """
+    sizes = np.bincount(labels, minlength=groups)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    order = np.argsort(labels, kind="stable")
+    lo = np.empty((groups, codes.shape[1]), np.int32)
+    hi = np.empty_like(lo)
+    for j in range(codes.shape[1]):  # a column at a time: a sorted copy of all codes would double the memory
+        column = codes[order, j]
+        lo[:, j] = np.minimum.reduceat(column, starts)
+        hi[:, j] = np.maximum.reduceat(column, starts)
+    return lo, hi, sizes

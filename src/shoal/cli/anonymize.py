@@ -1,0 +1,99 @@
+"""`shoal anonymize`: a table and its schema in, a verified release out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import shoal
+from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
+from shoal.cluster import DEFAULT_METHOD, METHODS
+from shoal.errors import ParameterError, one_of
+from shoal.measures import MEANINGS
+from shoal.release.write import check_target, manifest_path
+
+
+@command
+def anonymize(
+    data: Annotated[Path, typer.Argument(metavar="IN", help="The table: CSV, Parquet or JSON lines.")],
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML): what each column is.")],
+    k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .csv or .parquet.")],
+    method: Annotated[str, typer.Option(help=f"How groups are found: {', '.join(METHODS)}.")] = DEFAULT_METHOD,
+    measure: Annotated[str, typer.Option(help="What to lose least of: il, lm, tree, mi.")] = "il",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a grouping (the order of the rows is never repeated).")
+    ] = None,
+    bounds: Annotated[bool, typer.Option("--bounds", help="Add _lo and _hi columns to numbers and dates.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Make a k-anonymous release of a table: read, group, generalize, verify, write.
+
+    Nothing is written unless the independent verifier agrees that every combination of quasi-identifier values occurs
+    at least k times.
+    """
+    check_target(output, force=force, source=str(data))
+    with progress(as_json=as_json) as bar:
+        release = shoal.anonymize(
+            data,
+            schema,
+            k=k,
+            method=method,
+            measure=measure,
+            seed=seed,
+            bounds=bounds,
+            progress=bar,
+            **_options(method, option or []),
+        )
+        bar.stage("writing")
+        release.write(output, force=force)
+    if as_json:
+        print_json({"output": str(output), "manifest": str(manifest_path(output)), **release.manifest})
+    else:
+        show(release, output)
+
+
+def show(release: shoal.Release, output: Path) -> None:
+    """The release in a few lines, for a person."""
+    facts, measures = release.manifest, release.measures()
+    screen.print(
+        f"[bold green]✓[/] {number(release.table.num_rows)} records, each among at least {release.k} that look the same"
+        f" ({number(float(str(facts['equivalence_classes'])))} equivalence classes, verified)."
+    )
+    screen.print(
+        f"  Loss: {measures['il_share']:.1%} of all there was to lose (Total-IL {number(measures['il'])}; "
+        f"LM {measures['lm']:.4f})."
+    )
+    screen.print(f"  [dim]{MEANINGS['il_share']}[/]", markup=True)
+    screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True)
+
+
+def _options(method: str, given: list[str]) -> dict[str, object]:
+    """`relaxed=true` as a value of the type that the method's option has."""
+    known = METHODS[method].options if method in METHODS else {}
+    options: dict[str, object] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ParameterError(f"--option takes NAME=VALUE. Got {pair!r} instead.")
+        if name not in known:
+            raise ParameterError(one_of(f"an option of {method}", name, known))
+        options[name] = _value(name, text, known[name])
+    return options
+
+
+def _value(name: str, text: str, kind: type) -> object:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    try:
+        return words[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError):
+        wanted = "true or false" if kind is bool else f"a value of type {kind.__name__}"
+        raise ParameterError(f"{name} must be {wanted}. Got {text!r} instead.") from None

@@ -1,0 +1,41 @@
+"""The program `shoal`: its commands, each in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli import anonymize, bench, demo, verify
+from shoal.version import __version__
+
+app = typer.Typer(
+    name="shoal",
+    help="Keep published person-level data k-anonymous: every record looks like at least k − 1 others.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # a traceback with local variables would show the data
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("anonymize")(anonymize.anonymize)
+app.command("verify")(verify.verify)
+app.command("bench")(bench.bench)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"shoal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+def main() -> None:
+    app()

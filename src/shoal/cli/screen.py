@@ -1,0 +1,117 @@
+"""What a person sees: results on standard output, progress and errors on standard error.
+
+Exit codes: 0 done, 1 the answer is no, 2 could not be done, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import rich.progress
+import typer
+from rich.console import Console
+
+import shoal
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the same facts as JSON, for a program.")]
+ShowValues = Annotated[
+    bool,
+    typer.Option("--show-values", help="Let error messages show values of the data (on a terminal only)."),
+]
+
+screen = Console(highlight=False)
+messages = Console(stderr=True, highlight=False)
+
+
+def command(function: Command) -> Command:
+    """Turn what the library raises into a message and an exit code. The command must take as_json and show_values."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except shoal.ShoalError as error:
+            _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            messages.print("Interrupted: nothing was written.")
+            raise typer.Exit(130) from None
+        except typer.Exit:
+            raise
+        except Exception as problem:
+            # The text of an unexpected error may quote the data: say where it happened, not what it says.
+            last = traceback.extract_tb(problem.__traceback__)[-1]
+            where = f"{Path(last.filename).name}, line {last.lineno}"
+            bug = shoal.InternalError(f"{type(problem).__name__} in {where}: a bug in shoal, please report it.")
+            if kwargs["show_values"] and sys.stderr.isatty():
+                traceback.print_exception(problem)
+            _explain(bug, as_json=kwargs["as_json"], show_values=False)
+            raise typer.Exit(2) from None
+
+    return run  # type: ignore[return-value]  # the same signature, by functools.wraps
+
+
+def _explain(error: shoal.ShoalError, *, as_json: bool, show_values: bool) -> None:
+    if as_json:
+        print(json.dumps(error.facts(), ensure_ascii=False), file=sys.stderr)  # noqa: T201  # the command's own output
+        return
+    revealed = show_values and sys.stderr.isatty()
+    messages.print("[bold red]Error:[/]", end=" ")
+    messages.print(error.reveal() if revealed else str(error), markup=False)
+    if show_values and not revealed:
+        messages.print("(Values are shown on a terminal only.)")
+
+
+def print_json(facts: Mapping[str, object]) -> None:
+    print(json.dumps(facts, indent=2, ensure_ascii=False))  # noqa: T201  # the command's own output
+
+
+def number(value: float) -> str:
+    """1234567 as 1 234 567; fractions to four digits."""
+    return f"{value:,.0f}".replace(",", " ") if value == int(value) or value >= 1000 else f"{value:.4g}"
+
+
+class Bar(shoal.Progress):
+    """A progress bar: one line per stage, gone when the work is done."""
+
+    def __init__(self, bars: rich.progress.Progress) -> None:
+        self._bars = bars
+        self._task: rich.progress.TaskID | None = None
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        if self._task is not None:
+            if self._bars.tasks[self._task].description == name:
+                return
+            self._bars.remove_task(self._task)
+        self._task = self._bars.add_task(name, total=total)
+
+    def advance(self, steps: int) -> None:
+        if self._task is not None:
+            self._bars.advance(self._task, steps)
+
+
+@contextmanager
+def progress(*, as_json: bool) -> Iterator[shoal.Progress]:
+    """A bar on standard error if somebody is watching, silence otherwise."""
+    if as_json or not sys.stderr.isatty():
+        yield shoal.Progress()
+        return
+    with rich.progress.Progress(
+        rich.progress.SpinnerColumn(),
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.TaskProgressColumn(),
+        rich.progress.TimeElapsedColumn(),
+        console=messages,
+        transient=True,
+    ) as bars:
+        yield Bar(bars)

@@ -1,0 +1,63 @@
+"""`shoal verify`: is this published table k-anonymous?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+import shoal
+from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
+
+SHOWN = 10
+
+
+@command
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The published table: CSV, Parquet or JSON lines.")],
+    schema: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema (TOML) of the release.")] = None,
+    quasi_identifiers: Annotated[
+        str | None,
+        typer.Option("--quasi-identifiers", "-q", help="Instead of a schema: their names, with commas."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", "--k", help="The k that is asked for.")] = 2,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Check a published table from its rows alone, whoever made it. Exit code 1 if the answer is no."""
+    verdict = shoal.verify(
+        file,
+        shoal.Schema.load(schema) if schema else None,
+        k,
+        quasi_identifiers=[name.strip() for name in (quasi_identifiers or "").split(",") if name.strip()],
+    )
+    if as_json:
+        print_json(verdict.facts())
+    else:
+        _show(verdict, show_values=show_values)
+    if not verdict.ok:
+        raise typer.Exit(1)
+
+
+def _show(verdict: shoal.Verdict, *, show_values: bool) -> None:
+    if verdict.ok:
+        screen.print(f"[bold green]✓ {verdict.wanted}-anonymous.[/]", end=" ")
+    else:
+        screen.print(f"[bold red]✗ Not fit to be published with k = {verdict.wanted}.[/]", end=" ")
+    classes = f"{number(verdict.classes)} equivalence classes"
+    screen.print(f"{number(verdict.records)} rows in {classes}; the smallest has {verdict.k}.")
+    for reason in verdict.reasons:
+        screen.print(f"  - {reason}.", markup=False)
+    if show_values and verdict.offending.num_rows and sys.stdout.isatty():
+        table = Table(title="The smallest classes (values of the published rows)")
+        classes = verdict.offending.sort_by("count_all").slice(0, SHOWN)
+        for name in classes.column_names:
+            table.add_column("rows" if name == "count_all" else name)
+        for row in classes.to_pylist():
+            table.add_row(*("" if value is None else str(value) for value in row.values()))
+        screen.print(table)
+    elif verdict.offending.num_rows:
+        screen.print("  The classes themselves are shown by --show-values on a terminal.")

@@ -1,0 +1,125 @@
+"""What can go wrong, as one tree.
+
+    ShoalError
+    ├── InputError               something that was given cannot be used; nothing was written
+    │   ├── SchemaError          the schema contradicts itself, or names what does not exist
+    │   │   └── HierarchyError   a hierarchy is cyclic, inconsistent or ambiguous
+    │   ├── DataError            a file or table cannot be read, or does not fit its schema
+    │   └── ParameterError       k, a method, a measure or an option is out of range or unknown
+    ├── OutputError              the result cannot be written where it was asked for
+    ├── VerificationError        the independent check said no; the release was not made
+    └── InternalError            a promise of shoal's own code is broken: a bug, please report it
+
+Guarantee: `str(error)`, `error.facts()` and a pickled error never carry a value or a key of a record. They name the
+file, the row numbers and the column. The values themselves are in `reveal()`, which is for the holder's terminal only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+SHOWN = 5
+
+
+class ShoalError(Exception):
+    """The root of the tree: catch this to catch everything that shoal raises on purpose.
+
+    `message` says what was found, `hint` what to do next. `rows` counts records from 1 (a CSV's header is not one).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        file: str | None = None,
+        column: str | None = None,
+        rows: Sequence[int] = (),
+        values: Iterable[object] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.file = file
+        self.column = column
+        self.rows = [int(row) for row in rows]
+        self._values = list(values)
+
+    def __str__(self) -> str:
+        where = f"{self.file}: " if self.file else ""
+        return f"{where}{self.message}" + (f" {self.hint}" if self.hint else "")
+
+    def reveal(self) -> str:
+        """The message with the offending values: for the holder's own terminal, never for a log or a response."""
+        if not self._values:
+            return str(self)
+        shown = ", ".join(repr(value) for value in self._values[:SHOWN])
+        more = f" and {len(self._values) - SHOWN} more" if len(self._values) > SHOWN else ""
+        return f"{self} Found: {shown}{more}."
+
+    def facts(self) -> dict[str, object]:
+        """The same facts for a program, without values."""
+        return {
+            "error": type(self).__name__,
+            "message": self.message,
+            "hint": self.hint,
+            "file": self.file,
+            "column": self.column,
+            "rows": self.rows,
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = {**self.__dict__, "_values": []}
+        return type(self), (self.message,), state
+
+
+class InputError(ShoalError):
+    """Something that was given cannot be used; nothing was written."""
+
+
+class SchemaError(InputError):
+    """The schema contradicts itself, or names what does not exist."""
+
+
+class HierarchyError(SchemaError):
+    """A hierarchy is cyclic, inconsistent or ambiguous."""
+
+
+class DataError(InputError):
+    """A file or table cannot be read, or does not fit its schema."""
+
+
+class ParameterError(InputError):
+    """k, a method, a measure or an option is out of range or unknown."""
+
+
+class OutputError(ShoalError):
+    """The result cannot be written where it was asked for."""
+
+
+class VerificationError(ShoalError):
+    """The independent check said no; the release was not made."""
+
+
+class InternalError(ShoalError):
+    """A promise of shoal's own code is broken: a bug, please report it."""
+
+
+def one_of(what: str, given: object, known: Iterable[str]) -> str:
+    """The one form of "unknown name" messages: what it must be, what was given, and the nearest known name."""
+    known = list(known)
+    near = difflib.get_close_matches(str(given), known, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{what} must be one of {', '.join(known)}. Got {given!r} instead.{guess}"
+
+
+def row_list(rows: Sequence[int], total: int | None = None) -> str:
+    """Row numbers as people read them: "row 3", "rows 3, 7 and 9", "rows 1, 2, 3, 4, 5 and 12 more"."""
+    total = len(rows) if total is None else total
+    head = [str(row) for row in rows[:SHOWN]]
+    if total == 1:
+        return f"row {head[0]}"
+    if total > SHOWN:
+        return f"rows {', '.join(head)} and {total - SHOWN} more"
+    return f"rows {', '.join(head[:-1])} and {head[-1]}"

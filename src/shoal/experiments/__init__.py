@@ -1,0 +1,1 @@
+"""Experiments: what was measured, and how to measure it again."""

@@ -1,0 +1,1 @@
+"""Records: from files and frames to codes."""

@@ -1,0 +1,105 @@
+"""From a table and its schema to points: one row of codes per record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import DataError, SchemaError, row_list
+from shoal.records.codebook import CodeBook, Codes, make_codebook
+from shoal.records.normalize import as_days, as_numbers, as_text, plain
+from shoal.schema import Column, ColumnType, Role, Schema
+
+
+@dataclass(frozen=True)
+class Records:
+    """A table ready for clustering.
+
+    `codes[i, j]` is the code of record i in quasi-identifier j; `carried` has the columns that are published as they
+    are; `order` is the order of the published columns.
+    """
+
+    codes: Codes
+    books: list[CodeBook]
+    carried: pa.Table
+    order: list[str]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
+    """Encode the quasi-identifiers; check keys; carry the sensitive and insensitive columns along.
+
+    Guarantee: what is returned holds no identifier and no key, and `codes` has one row per row of the table.
+    """
+    names = schema.quasi_identifiers
+    if not names:
+        raise SchemaError(
+            "the schema has no quasi-identifier: there is nothing to anonymize.",
+            hint='Give the columns that an attacker may know the role "quasi-identifier".',
+            file=schema.source,
+        )
+    if schema.names(Role.PERSON):
+        raise SchemaError(
+            'records of one person (role "person") are not supported yet.',
+            hint="Make a table with one record per person.",
+            file=schema.source,
+        )
+    try:
+        for name in schema.names(Role.KEY):
+            _check_key(name, as_text(name, table[name], schema.missing))
+        codes = np.empty((table.num_rows, len(names)), np.int32)
+        books: list[CodeBook] = []
+        for j, name in enumerate(names):
+            book, codes[:, j] = make_codebook(name, schema.columns[name], table[name], schema.missing)
+            books.append(book)
+        carried = pa.table(
+            {
+                name: _carry(name, schema.columns[name], table[name], schema.missing)
+                for name in schema.names(Role.SENSITIVE, Role.INSENSITIVE)
+            }
+        )
+    except DataError as error:
+        error.file = error.file or file
+        raise
+    order = [name for name in table.column_names if name in schema.published]
+    return Records(codes, books, carried, order)
+
+
+def _check_key(name: str, keys: pa.Array) -> None:
+    empty = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False)) + 1
+    if len(empty):
+        raise DataError(
+            f"the key {name!r} is missing in {row_list(empty.tolist())}.",
+            hint="Every record needs a key.",
+            column=name,
+            rows=empty[:20].tolist(),
+        )
+    coded = keys.dictionary_encode()
+    if len(coded.dictionary) == len(keys):
+        return
+    indices = coded.indices.to_numpy()
+    rows = np.flatnonzero(np.bincount(indices)[indices] > 1) + 1
+    raise DataError(
+        f"the key {name!r} is not unique: {row_list(rows.tolist())} share keys.",
+        hint="Remove the duplicates, or choose another key.",
+        column=name,
+        rows=rows[:20].tolist(),
+        values=keys.take(pa.array(rows[:20] - 1)).to_pylist(),
+    )
+
+
+def _carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
+    """A column that is published as it is: decoded (no dictionary comes along), typed if the schema says how."""
+    match column.type:
+        case ColumnType.NUMERIC:
+            return as_numbers(name, data, missing)
+        case ColumnType.DATE:
+            return as_days(name, data, missing, column.format)
+        case ColumnType.CATEGORICAL | ColumnType.PREFIX:
+            return as_text(name, data, missing)
+    array = plain(data)
+    return as_text(name, array, missing) if array.type == pa.string() else array

@@ -1,0 +1,85 @@
+"""Reading a table: `read` for people, `read_for` for a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import DataError
+from shoal.records.csv_files import CsvFile
+from shoal.records.sources import Source, open_source
+from shoal.schema import Role, Schema
+
+# Numbers as people write them; `007` and `+5` stay text, because reading them as numbers would lose something.
+WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
+DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+
+
+def read(source: object) -> pa.Table:
+    """A table from a CSV (also compressed), Parquet or JSON-lines file, or from any frame that exports Arrow.
+
+    Columns of a CSV become numbers where every cell is one and nothing is lost by it, otherwise text.
+    """
+    opened = open_source(source)
+    table = opened.load(opened.columns)
+    if isinstance(opened, CsvFile):
+        for j, name in enumerate(table.column_names):
+            table = table.set_column(j, name, _typed(table[name]))
+    return table
+
+
+def read_text(source: object, expected: Sequence[str]) -> pa.Table:
+    """A table exactly as it stands: no cell of a CSV is trimmed or typed. For the verifier."""
+    opened = open_source(source, expected)
+    if isinstance(opened, CsvFile):
+        return opened.load(opened.columns, trim=False)
+    return opened.load(opened.columns)
+
+
+def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
+    """The table that the schema describes, without its identifiers, and the file's name for messages."""
+    opened = open_source(source, expected=list(schema.columns))
+    check_columns(schema, opened)
+    dropped = schema.names(Role.IDENTIFIER)
+    table = opened.load([name for name in opened.columns if name not in dropped])
+    if table.num_rows == 0:
+        raise DataError("the table has no records.", file=opened.file)
+    return table, opened.file
+
+
+def check_columns(schema: Schema, source: Source) -> None:
+    """Every column of the table has a role, and every column of the schema exists."""
+    doubled = sorted({name for name in source.columns if source.columns.count(name) > 1})
+    if doubled:
+        raise DataError(f"the table has column {doubled[0]!r} twice.", file=source.file, column=doubled[0])
+    lacking = [name for name in schema.columns if name not in source.columns]
+    if lacking:
+        raise DataError(
+            f"the schema names {_columns(lacking)} that the table does not have.",
+            hint=f"The table has: {', '.join(source.columns)}.",
+            file=source.file,
+            column=lacking[0],
+        )
+    extra = [name for name in source.columns if name not in schema.columns]
+    if extra:
+        raise DataError(
+            f"the table has {_columns(extra)} that the schema does not name.",
+            hint='Give each a role: "identifier" keeps it out of every release.',
+            file=source.file,
+            column=extra[0],
+        )
+
+
+def _columns(names: list[str]) -> str:
+    return f"column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        return column
+    for pattern, kind in ((WHOLE, pa.int64()), (DECIMAL, pa.float64())):
+        if pc.all(pc.match_substring_regex(column, pattern)).as_py():
+            return column.cast(kind)
+    return column

@@ -1,0 +1,104 @@
+"""Where a table comes from: a file or a frame, its column names known before any of its data is loaded.
+
+Names first, data second: a schema can be held against the names, and identifier columns are never loaded at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.errors import DataError
+from shoal.records.csv_files import CsvFile
+from shoal.records.json_lines import JsonLinesFile
+
+CSV = (".csv", ".tsv", ".txt", ".data")
+PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
+
+class Source(Protocol):
+    """A table that can be loaded column by column."""
+
+    file: str | None
+    columns: list[str]
+
+    def load(self, columns: Sequence[str]) -> pa.Table: ...
+
+
+class ParquetFile:
+    def __init__(self, path: Path) -> None:
+        self.file: str | None = str(path)
+        self._path = path
+        try:
+            self.columns = [str(name) for name in pq.read_schema(path).names]
+        except pa.ArrowInvalid:
+            raise DataError("is not a Parquet file, or is damaged.", file=self.file) from None
+
+    def load(self, columns: Sequence[str]) -> pa.Table:
+        try:
+            return pq.read_table(self._path, columns=list(columns))
+        except (pa.ArrowInvalid, OSError):
+            raise DataError("is damaged: its columns cannot be read.", file=self.file) from None
+
+
+class Frame:
+    """An Arrow table, or any frame that exports one (pandas, polars, DuckDB, …)."""
+
+    file: str | None = None
+
+    def __init__(self, frame: object) -> None:
+        try:
+            table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+        except (TypeError, ValueError, pa.ArrowException):
+            raise DataError(f"a {type(frame).__name__} cannot be read as a table.") from None
+        # pandas sends its row labels along as a column; they are no data of the table.
+        index = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+        self._table = table.drop_columns(index)
+        self.columns = list(self._table.column_names)
+
+    def load(self, columns: Sequence[str]) -> pa.Table:
+        return self._table.select(list(columns))
+
+
+def open_source(given: object, expected: Sequence[str] = ()) -> Source:
+    """The source behind a path or a frame. `expected` names help to tell a CSV's header from its first record."""
+    if isinstance(given, str | Path):
+        return _open_file(Path(given), expected)
+    if isinstance(given, pa.Table | pa.RecordBatch) or hasattr(given, "__arrow_c_stream__"):
+        return Frame(given)
+    raise DataError(
+        f"data must be a path, a pyarrow table or a frame with __arrow_c_stream__. Got {type(given).__name__} instead."
+    )
+
+
+def _open_file(path: Path, expected: Sequence[str]) -> Source:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if not path.exists():
+        raise DataError("the file does not exist.", file=str(path))
+    if not path.is_file():
+        raise DataError("is not a file.", file=str(path))
+    if path.stat().st_size == 0:
+        raise DataError("the file is empty.", file=str(path))
+    try:
+        if suffix in CSV:
+            return CsvFile(path, expected)
+        if suffix in PARQUET:
+            return ParquetFile(path)
+        if suffix in JSON_LINES:
+            return JsonLinesFile(path)
+    except OSError as problem:
+        raise DataError(
+            f"the file cannot be read: {problem.strerror or 'input/output error'}.", file=str(path)
+        ) from None
+    known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
+    raise DataError(f"the kind of file is not known by its ending. Known: {known}.", file=str(path))

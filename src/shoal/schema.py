@@ -1,0 +1,238 @@
+"""Schema: what the steward says about each column, and nothing about how it is anonymized."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+
+from shoal.errors import SchemaError, one_of
+from shoal.hierarchies import Hierarchy
+
+
+class Role(StrEnum):
+    """What a column is to an attacker, and so what happens to it."""
+
+    IDENTIFIER = "identifier"  # names somebody: never enters, never leaves
+    KEY = "key"  # unique per record: the holder's handle, never published
+    PERSON = "person"  # whose record it is, where one person has several: never published
+    QUASI_IDENTIFIER = "quasi-identifier"  # may be known to an attacker: generalized
+    SENSITIVE = "sensitive"  # what an attacker must not learn: published as it is
+    INSENSITIVE = "insensitive"  # published as it is
+
+
+PUBLISHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE)
+
+
+class ColumnType(StrEnum):
+    """How the values of a column are read and ordered."""
+
+    NUMERIC = "numeric"
+    DATE = "date"
+    CATEGORICAL = "categorical"
+    PREFIX = "prefix"
+
+
+# What a field may say, by the field's name: one list for the check, the message and the docs.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "role": tuple(Role),
+    "type": tuple(ColumnType),
+    "on_unknown": ("error", "attach"),
+    "generalize": ("ancestor", "set"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table. `docs/schema.md` explains every field.
+
+    >>> Column(role="quasi-identifier", type="numeric", levels=[5, 10]).type
+    <ColumnType.NUMERIC: 'numeric'>
+    """
+
+    role: Role | str
+    type: ColumnType | str | None = None
+    hierarchy: Hierarchy | str | Path | Mapping[str, object] | None = None
+    levels: Sequence[float | str] | None = None
+    origin: float = 0
+    min_level: int = 0
+    domain: Sequence[float | date] | None = None
+    weight: float = 1.0
+    on_unknown: str = "error"
+    generalize: str = "ancestor"
+    format: str | None = None
+    grower: Hierarchy | None = field(init=False)  # what the fields above describe; None: tight intervals
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            given = getattr(self, name)
+            if given not in known and not (name == "type" and given is None):
+                raise SchemaError(one_of(name, given, known))
+        put = object.__setattr__  # frozen: only while it is made
+        put(self, "role", Role(self.role))
+        if self.type is None and self.hierarchy is not None:
+            put(self, "type", ColumnType.CATEGORICAL)
+        elif self.type is not None:
+            put(self, "type", ColumnType(self.type))
+        _check_numbers(self)
+        _check_generalization(self)
+        put(self, "grower", _hierarchy(self))
+
+
+def _check_numbers(column: Column) -> None:
+    if not (isinstance(column.weight, int | float) and math.isfinite(column.weight) and column.weight >= 0):
+        raise SchemaError(f"weight must be a number of at least 0. Got {column.weight!r} instead.")
+    if not isinstance(column.min_level, int) or column.min_level < 0:
+        raise SchemaError(f"min_level must be a whole number of at least 0. Got {column.min_level!r} instead.")
+    if column.domain is None:
+        return
+    if column.type not in (ColumnType.NUMERIC, ColumnType.DATE):
+        raise SchemaError(
+            "domain is for numeric and date columns.",
+            hint="The domain of a category is its hierarchy's leaves.",
+        )
+    wanted = date if column.type == ColumnType.DATE else (int, float)
+    bounds = list(column.domain)
+    ordered = len(bounds) == 2 and all(isinstance(bound, wanted) for bound in bounds)
+    if not ordered or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind here
+        raise SchemaError(f"domain must be [smallest, largest]. Got {bounds!r} instead.")
+
+
+def _check_generalization(column: Column) -> None:
+    if column.role == Role.QUASI_IDENTIFIER and column.type is None:
+        raise SchemaError("a quasi-identifier needs a type.", hint=f"Say type = one of {', '.join(CHOICES['type'])}.")
+    if column.format is not None and column.type != ColumnType.DATE:
+        raise SchemaError("format is for date columns.")
+    if column.role != Role.QUASI_IDENTIFIER:
+        return
+    if column.levels is not None and column.type not in (ColumnType.NUMERIC, ColumnType.DATE):
+        raise SchemaError(
+            "levels is for numeric columns (interval widths) and date columns (month, quarter, year, decade).",
+            hint="A categorical column takes a hierarchy.",
+        )
+    if column.levels is not None and column.hierarchy is not None:
+        raise SchemaError("levels and hierarchy contradict each other: give one of them.")
+    if column.type == ColumnType.PREFIX and column.hierarchy is not None:
+        raise SchemaError('a prefix column makes its own hierarchy: drop `hierarchy`, or say type = "categorical".')
+    if column.generalize == "set" and column.type not in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
+        raise SchemaError('generalize = "set" is for categorical and prefix columns.')
+    intervals = column.type in (ColumnType.NUMERIC, ColumnType.DATE)
+    if column.min_level and intervals and column.levels is None:
+        raise SchemaError("min_level needs levels: without them the column has no hierarchy to count in.")
+
+
+def _hierarchy(column: Column) -> Hierarchy | None:
+    """The hierarchy that the fields of a quasi-identifier describe; None for tight intervals."""
+    given = column.hierarchy
+    if column.role != Role.QUASI_IDENTIFIER and given is None:
+        return None
+    if isinstance(given, Hierarchy):
+        return given
+    if given == "flat":
+        return Hierarchy.flat()
+    if given is not None:
+        return Hierarchy.tree(given)
+    match column.type:
+        case ColumnType.CATEGORICAL:
+            return Hierarchy.flat()
+        case ColumnType.PREFIX:
+            return Hierarchy.prefix()
+        case ColumnType.NUMERIC if column.levels is not None:
+            if not all(isinstance(width, int | float) for width in column.levels):
+                raise SchemaError(f"levels must be interval widths. Got {list(column.levels)!r} instead.")
+            return Hierarchy.intervals([float(width) for width in column.levels], column.origin)
+        case ColumnType.DATE if column.levels is not None:
+            return Hierarchy.dates([str(level) for level in column.levels])
+    return None
+
+
+class Schema:
+    """The columns of a table, by name and in order.
+
+    Guarantee: a Schema that exists is consistent in itself; whether it fits a table is checked when the table comes.
+
+    >>> schema = Schema(columns={"age": {"role": "quasi-identifier", "type": "numeric"}})
+    >>> schema.quasi_identifiers
+    ['age']
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Column | Mapping[str, object]],
+        *,
+        missing: Iterable[str] = ("",),
+        source: str | None = None,
+    ) -> None:
+        """`missing`: the texts that mean "no value" (an empty cell always does). `source`: for messages."""
+        self.source = source
+        self.missing = tuple(dict.fromkeys(("", *missing)))
+        if not columns:
+            raise SchemaError("the schema has no columns.", file=source)
+        self.columns: dict[str, Column] = {
+            name: given if isinstance(given, Column) else _column(name, given, source)
+            for name, given in columns.items()
+        }
+        for role in (Role.KEY, Role.PERSON):
+            if len(self.names(role)) > 1:
+                raise SchemaError(f"only one column can be the {role}: {self.names(role)}.", file=source)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a TOML file. Paths of hierarchies are relative to that file."""
+        path = Path(path)
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SchemaError("the schema file does not exist.", file=str(path)) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            raise SchemaError(f"the schema is not a TOML file: {problem}.", file=str(path)) from None
+        unknown = sorted(set(content) - {"columns", "missing"})
+        if unknown:
+            raise SchemaError(one_of("a table of the schema", unknown[0], ["columns", "missing"]), file=str(path))
+        columns = content.get("columns", {})
+        for given in columns.values():
+            if isinstance(given, dict) and isinstance(given.get("hierarchy"), str) and given["hierarchy"] != "flat":
+                given["hierarchy"] = path.parent / given["hierarchy"]
+        return cls(columns, missing=content.get("missing", ()), source=str(path))
+
+    def names(self, *roles: Role) -> list[str]:
+        """The columns that have one of these roles, in the schema's order."""
+        return [name for name, column in self.columns.items() if column.role in roles]
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        return self.names(Role.QUASI_IDENTIFIER)
+
+    @property
+    def published(self) -> list[str]:
+        """The columns that a release has."""
+        return self.names(*PUBLISHED)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.names(role))} {role}" for role in Role if self.names(role))
+        return f"<Schema of {len(self.columns)} columns: {counts}>"
+
+
+def _column(name: str, given: Mapping[str, object], source: str | None) -> Column:
+    try:
+        if not isinstance(given, Mapping):
+            raise SchemaError(f"must be a table of fields such as role and type. Got {given!r} instead.")
+        known = [known.name for known in fields(Column) if known.init]
+        for name_of_field in given:
+            if name_of_field not in known:
+                raise SchemaError(one_of("a field", name_of_field, known))
+        if "role" not in given:
+            raise SchemaError("has no role.", hint=f"Say role = one of {', '.join(Role)}.")
+        return Column(**given)  # type: ignore[arg-type]  # __post_init__ checks every field
+    except SchemaError as error:
+        message = f"column {name!r}: {error.message}"
+        if error.file and error.file != source:  # the hierarchy's own file
+            message = f"column {name!r}: {error.file}: {error.message}"
+        raise type(error)(message, hint=error.hint, file=source, column=name) from None
+
+
+__all__ = ["CHOICES", "PUBLISHED", "Column", "ColumnType", "Role", "Schema"]
