@@ -108,7 +108,7 @@ class InternalError(ShoalError):
 
 def one_of(what: str, given: object, known: Iterable[str]) -> str:
     """The one form of "unknown name" messages: what it must be, what was given, and the nearest known name."""
-    known = list(known)
+    known = [str(name) for name in known]
     near = difflib.get_close_matches(str(given), known, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     return f"{what} must be one of {', '.join(known)}. Got {given!r} instead.{guess}"

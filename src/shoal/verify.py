@@ -120,8 +120,14 @@ def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]
 
 def _plain(table: pa.Table) -> pa.Table:
     """Dictionaries decoded: grouping compares values, not the numbers that a writer gave them."""
-    kinds = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
-    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+    for j, name in enumerate(table.column_names):
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            chunks = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
+            table = table.set_column(j, name, pa.chunked_array(chunks, pa.string()))
+        elif pa.types.is_string_view(column.type):
+            table = table.set_column(j, name, column.cast(pa.string()))
+    return table
 
 
 def _suppressed(keys: pa.Table) -> int:

@@ -49,7 +49,7 @@ class Tree:
 
     def at_least(self, level: int) -> Tree:
         """The same tree, publishing nothing below `level` (0 = the values themselves)."""
-        if level > self.height:
+        if self.leaves and level > self.height:
             raise HierarchyError(
                 f"min_level must be at most the hierarchy's height, {self.height}. Got {level} instead."
             )

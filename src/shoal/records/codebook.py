@@ -112,7 +112,7 @@ def _text_book(
                 name,
                 coded,
                 unknown,
-                "is not in the hierarchy",
+                "not in the hierarchy",
                 'Add it there, or say on_unknown = "attach" to put such values under the root.',
             )
         new = sorted(value for value, is_new in zip(found, unknown, strict=True) if is_new)
@@ -141,7 +141,7 @@ def _refuse(name: str, coded: pa.DictionaryArray, bad: list[bool], fault: str, h
     rows = np.flatnonzero(flags.to_numpy(zero_copy_only=False)) + 1
     values = [value for value, is_bad in zip(coded.dictionary.to_pylist(), bad, strict=True) if is_bad]
     raise DataError(
-        f"the value in {row_list(rows.tolist())} of column {name!r} {fault}.",
+        f"column {name!r}, {row_list(rows.tolist())}: {fault}.",
         hint=hint,
         column=name,
         rows=rows[:20].tolist(),

@@ -73,7 +73,7 @@ def _check_key(name: str, keys: pa.Array) -> None:
     empty = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False)) + 1
     if len(empty):
         raise DataError(
-            f"the key {name!r} is missing in {row_list(empty.tolist())}.",
+            f"column {name!r}, {row_list(empty.tolist())}: the key is missing.",
             hint="Every record needs a key.",
             column=name,
             rows=empty[:20].tolist(),
@@ -84,7 +84,7 @@ def _check_key(name: str, keys: pa.Array) -> None:
     indices = coded.indices.to_numpy()
     rows = np.flatnonzero(np.bincount(indices)[indices] > 1) + 1
     raise DataError(
-        f"the key {name!r} is not unique: {row_list(rows.tolist())} share keys.",
+        f"column {name!r}, {row_list(rows.tolist())}: the key is not unique.",
         hint="Remove the duplicates, or choose another key.",
         column=name,
         rows=rows[:20].tolist(),

@@ -26,7 +26,9 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps several chunks of very large text
         raise DataError("a column holds more than 2 GiB of text.")
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        values = array.dictionary
+        values = values.cast(pa.string()) if _is_text(values.type) else values  # views cannot be taken from
+        array = values.take(array.indices)
     if _is_text(array.type) and array.type != pa.string():
         array = array.cast(pa.string())
     return array
@@ -64,7 +66,7 @@ def as_numbers(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[
         return array
     array = array.cast(pa.float64())
     array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
-    _refuse(name, array, pc.is_inf(array), "is infinite in column {column!r}", "Replace it, or leave it empty.")
+    _refuse(name, array, pc.is_inf(array), "infinite", "Replace it, or leave it empty.")
     values = array.drop_null().to_numpy()
     if len(values) and (np.abs(values) < EXACT).all() and (values == np.rint(values)).all():
         return array.cast(pa.int64())
@@ -87,7 +89,7 @@ def as_days(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str
         raise DataError(f"column {name!r} is a date in the schema, but holds {array.type}.", column=name)
     days = array.cast(pa.int32())
     known = pc.and_(pc.greater_equal(days, 1 - EPOCH), pc.less_equal(days, date.max.toordinal() - EPOCH))
-    _refuse(name, array, pc.invert(known), "is outside the years 1 to 9999 in column {column!r}", "Mend the date.")
+    _refuse(name, days, pc.invert(known), "outside the years 1 to 9999", "Mend the date.")
     return array
 
 
@@ -112,7 +114,7 @@ def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
         return text.cast(pa.float64())
     except pa.ArrowInvalid:
         bad = _failures(text, float)
-        _refuse(name, text, bad, "is not a number in column {column!r}", "Mend it, or change the column's type.")
+        _refuse(name, text, bad, "not a number", "Mend it, or change the column's type.")
         raise DataError(f"column {name!r} has whole numbers beyond 64 bits.", column=name) from None
 
 
@@ -131,7 +133,7 @@ def _days_from_text(name: str, text: pa.Array, form: str | None) -> pa.Array:
         name,
         text,
         _failures(text, parse),
-        f"is not {wanted} in column {{column!r}}",
+        f"not {wanted}",
         'Mend it, or give the column a format such as "%d.%m.%Y".',
     )
     coded = text.dictionary_encode()
@@ -158,7 +160,7 @@ def _refuse(name: str, array: pa.Array, bad: pa.Array, fault: str, hint: str) ->
     if len(where):
         rows = (where + 1).tolist()
         raise DataError(
-            f"the value in {row_list(rows)} {fault.format(column=name)}.",
+            f"column {name!r}, {row_list(rows)}: {fault}.",
             hint=hint,
             column=name,
             rows=rows[:20],

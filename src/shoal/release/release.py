@@ -46,7 +46,7 @@ class Release:
 
     @property
     def k(self) -> int:
-        return int(self.manifest["k"])  # type: ignore[call-overload, no-any-return]  # the manifest is JSON
+        return int(self.manifest["k"])  # type: ignore[call-overload]  # the manifest is JSON
 
     @property
     def labels(self) -> NDArray[np.int32]:

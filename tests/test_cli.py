@@ -1,0 +1,231 @@
+"""The command line as a person or a program uses it: output, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+SECRET = "Rumpelstiltskin"
+SCHEMA = """
+[columns.id]
+role = "key"
+[columns.age]
+role = "quasi-identifier"
+type = "numeric"
+[columns.sex]
+role = "quasi-identifier"
+hierarchy = {Person = ["f", "m"]}
+[columns.ill]
+role = "sensitive"
+"""
+
+
+def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+def run_in_terminal(*words: str | Path, cwd: Path) -> str:
+    """What a person sees: both streams on a terminal."""
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
+    environment = {**os.environ, "COLUMNS": "200", "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=inner, stderr=inner, stdin=inner, cwd=cwd, env=environment):
+        os.close(inner)
+        seen = b""
+        while True:
+            try:
+                part = os.read(outer, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+    os.close(outer)
+    return seen.decode()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    rows = [f"{i},{20 + i % 30},{'fm'[i % 2]},{['flu', 'gout'][i % 2]}" for i in range(60)]
+    (tmp_path / "people.csv").write_text("id,age,sex,ill\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_anonymize_and_verify(folder: Path) -> None:
+    done = run("anonymize", "people.csv", "--schema", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "60 records" in done.stdout
+    assert "verified" in done.stdout
+    assert "out.csv.manifest.json" in done.stdout
+    assert done.stderr == ""
+    verified = run("verify", "out.csv", "--schema", "schema.toml", "-k", "5", cwd=folder)
+    assert verified.returncode == 0
+    assert "5-anonymous" in verified.stdout
+    refused = run("verify", "out.csv", "--schema", "schema.toml", "-k", "61", cwd=folder)
+    assert refused.returncode == 1
+    assert "Not fit to be published" in refused.stdout
+
+
+def test_json_says_the_same_facts(folder: Path) -> None:
+    done = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.parquet", "--json", cwd=folder)
+    facts = json.loads(done.stdout)
+    assert facts["rows"] == 60
+    assert facts["k"] == 5
+    assert facts["output"] == "out.parquet"
+    assert set(facts["measures"]) == {"il", "il_share", "lm"}
+    verified = run("verify", "out.parquet", "-s", "schema.toml", "-k", "99", "--json", cwd=folder)
+    assert verified.returncode == 1
+    assert json.loads(verified.stdout)["ok"] is False
+
+
+def test_options_reach_the_method(folder: Path) -> None:
+    words = ["anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", "--json"]
+    done = run(*words, "--option", "relaxed=true", "--measure", "lm", "--seed", "3", "--bounds", cwd=folder)
+    facts = json.loads(done.stdout)
+    assert facts["options"] == {"relaxed": True}
+    assert facts["measure"] == "lm"
+    assert "age_lo" in (folder / "out.csv").read_text().splitlines()[0]
+    for option, message in (("relaxd=1", "Did you mean"), ("relaxed=maybe", "true or false"), ("x", "NAME=VALUE")):
+        refused = run(*words, "--force", "--option", option, cwd=folder)
+        assert refused.returncode == 2
+        assert message in json.loads(refused.stderr)["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv"], "nowhere.csv: the file does not exist"),
+        (["people.csv", "-s", "nowhere.toml", "-k", "5", "-o", "out.csv"], "the schema file does not exist"),
+        (["people.csv", "-s", "schema.toml", "-k", "1", "-o", "out.csv"], "k must be a whole number of at least 2"),
+        (["people.csv", "-s", "schema.toml", "-k", "61", "-o", "out.csv"], "k must be at most the number of records"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.doc"], "written as .csv or .parquet"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "people.csv"], "would be lost"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "people.csv", "--force"], "would be lost"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "schema.csv/x.csv"], "does not exist"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", "--method", "best"], "one of mondrian"),
+    ],
+)
+def test_what_cannot_be_done(words: list[str], message: str, folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for extra in ([], ["--json"]):
+        done = run("anonymize", *words, *extra, cwd=folder)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        said = json.loads(done.stderr)["message"] if extra else done.stderr
+        assert message.split(": ")[-1] in said
+        assert "Traceback" not in done.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_usage_errors_are_explained(folder: Path) -> None:
+    done = run("anonymize", "people.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "--schema" in done.stderr
+    assert run("frobnicate", cwd=folder).returncode == 2
+    assert run("--version", cwd=folder).stdout == f"shoal {shoal.__version__}\n"
+
+
+def test_an_existing_output_needs_force(folder: Path) -> None:
+    words = ["anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv"]
+    assert run(*words, cwd=folder).returncode == 0
+    refused = run(*words, cwd=folder)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert run(*words, "--force", cwd=folder).returncode == 0
+
+
+def test_values_are_shown_on_a_terminal_only_and_only_if_asked_for(folder: Path) -> None:
+    (folder / "people.csv").write_text(f"id,age,sex,ill\n1,{SECRET},f,flu\n2,30,m,flu\n")
+    words = ["anonymize", "people.csv", "-s", "schema.toml", "-k", "2", "-o", "out.csv"]
+    for extra in ([], ["--json"], ["--show-values"], ["--show-values", "--json"]):
+        done = run(*words, *extra, cwd=folder)
+        assert done.returncode == 2
+        assert SECRET not in done.stdout + done.stderr
+        assert "row 1" in done.stderr
+    assert SECRET not in run_in_terminal(*words, cwd=folder)
+    assert SECRET in run_in_terminal(*words, "--show-values", cwd=folder)
+
+
+def test_offending_classes_are_shown_on_a_terminal_only(folder: Path) -> None:
+    (folder / "bad.csv").write_text(f"age,sex,ill\n{SECRET},f,flu\n30,m,flu\n30,m,flu\n")
+    words = ["verify", "bad.csv", "-q", "age,sex", "-k", "2"]
+    done = run(*words, "--show-values", cwd=folder)
+    assert done.returncode == 1
+    assert SECRET not in done.stdout
+    assert SECRET not in run_in_terminal(*words, cwd=folder)
+    assert SECRET in run_in_terminal(*words, "--show-values", cwd=folder)
+
+
+def test_a_bug_does_not_print_the_data(folder: Path) -> None:
+    code = (
+        "import shoal, sys\n"
+        "import shoal.cli.verify\n"
+        f"def broken(*_, **__): raise RuntimeError('{SECRET}')\n"
+        "shoal.verify = broken\n"
+        "from shoal.cli import main\n"
+        "sys.argv = ['shoal', 'verify', 'people.csv', '-q', 'age']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 2
+    assert "RuntimeError" in done.stderr
+    assert SECRET not in done.stderr + done.stdout
+
+
+def test_an_interruption_is_clean(folder: Path) -> None:
+    code = (
+        "import shoal, sys\n"
+        "from shoal.cli import main\n"
+        "def interrupted(*_, **__): raise KeyboardInterrupt\n"
+        "shoal.anonymize = interrupted\n"
+        "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 130
+    assert "nothing was written" in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.toml"]
+
+
+def test_demo_shows_what_shoal_does(tmp_path: Path) -> None:
+    done = run("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for part in ("before", "after", "Loss:", "Verified again", "shoal-demo/adult-k5.csv"):
+        assert part in done.stdout
+    assert shoal.verify(tmp_path / "shoal-demo/adult-k5.csv", shoal.datasets.adult_schema(), 5).ok
+    facts = json.loads(run("demo", "-k", "10", "--folder", "elsewhere", "--json", cwd=tmp_path).stdout)
+    assert facts["verdict"]["ok"]
+    assert (tmp_path / facts["output"]).exists()
+
+
+def test_demo_draws_progress_on_a_terminal(tmp_path: Path) -> None:
+    seen = run_in_terminal("demo", cwd=tmp_path)
+    assert "partitioning" in seen or "verifying" in seen or "encoding" in seen
+
+
+def test_bench_prints_ratios(tmp_path: Path) -> None:
+    done = run("bench", "mondrian", "--quick", "--json", cwd=tmp_path)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["measured"] > 0
+    assert finding["beside"] > 0
+    assert run("bench", "nonsense", cwd=tmp_path).returncode == 2
+    assert "ratio" in run("bench", "mondrian", "--quick", cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["million", "startup"])
+def test_the_long_benchmarks_run(name: str, tmp_path: Path) -> None:
+    done = run("bench", name, "--quick", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["findings"]

@@ -1,0 +1,150 @@
+"""Hierarchies: what they grow, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal import Hierarchy, HierarchyError
+from shoal.hierarchies import DateLevels, IntervalLevels
+
+
+def labels(hierarchy: Hierarchy, *groups: tuple[str, ...]) -> list[str]:
+    """The label of each group of values."""
+    tree = hierarchy.grow([value for group in groups for value in group])
+    places = [[tree.leaves.index(value) for value in group] for group in groups]
+    first = np.array([min(group) for group in places], np.int32)
+    last = np.array([max(group) for group in places], np.int32)
+    return [tree.labels[node] for node in tree.common_ancestor(first, last)]
+
+
+def test_tree_from_a_file_groups_rows_in_any_order_and_of_any_length(tmp_path: Path) -> None:
+    file = tmp_path / "country.csv"
+    file.write_text("\ufeffUSA;America;*\nJapan;Asia;*\nCanada;America;*\nIndia;South;Asia;*\nAntarctica;*\n\n")
+    hierarchy = Hierarchy.tree(file)
+    tree = hierarchy.grow()
+    assert tree.leaves == ["USA", "Canada", "Japan", "India", "Antarctica"]
+    assert tree.height == 3
+    assert labels(hierarchy, ("USA", "Canada"), ("Japan", "India"), ("USA", "Antarctica"), ("India",)) == [
+        "America",
+        "Asia",
+        "*",
+        "India",
+    ]
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_tree_files_may_use_other_delimiters(tmp_path: Path, delimiter: str) -> None:
+    file = tmp_path / "h.csv"
+    file.write_text("\n".join(delimiter.join(row) for row in (["a", "x", "*"], ["b", "x", "*"])))
+    assert labels(Hierarchy.tree(file), ("a", "b")) == ["x"]
+
+
+def test_nested_mappings_and_rows_say_the_same() -> None:
+    nested = Hierarchy.tree({"America": ["USA", "Canada"], "Asia": {"East": ["Japan"], "Iran": {}}})
+    rows = Hierarchy.tree(
+        [("USA", "America", "*"), ("Canada", "America", "*"), ("Japan", "East", "Asia", "*"), ("Iran", "Asia", "*")]
+    )
+    assert nested == rows
+    assert Hierarchy.tree({"Person": ["Male", "Female"]}).grow().labels[0] == "Person"
+
+
+def test_a_level_may_repeat_a_label_for_the_same_values() -> None:
+    tree = Hierarchy.tree([("White", "White", "*"), ("a", "b", "*")]).grow()
+    assert tree.height == 2
+    assert sorted(tree.leaves) == ["White", "a"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("a", "b", "a", "*")], "cyclic"),
+        ([("x", "A", "B", "*"), ("y", "B", "A", "*")], "inconsistent"),
+        ([("x", "A"), ("A", "x")], "cyclic"),
+        ([("a", "Other", "X", "*"), ("b", "Other", "Y", "*")], "'Other' stands below 'X' and below 'Y'"),
+        ([("a", "X", "*"), ("a", "Y", "*")], "a second, different path"),
+        ([("a", "X"), ("b", "Y")], "2 roots"),
+        ([("USA", "America", "*"), ("America", "*")], "both a value and a group"),
+        ([("a", "", "*")], "empty label"),
+        ([("a", "*", "World")], "stands for every value"),
+        ([], "no values"),
+    ],
+)
+def test_hierarchies_without_a_meaning_are_refused(rows: list[tuple[str, ...]], message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
+        Hierarchy.tree(rows)
+
+
+def test_a_mapping_that_contains_itself_is_refused() -> None:
+    knot: dict[str, object] = {"leaf": {}}
+    knot["again"] = knot
+    with pytest.raises(HierarchyError, match="cyclic"):
+        Hierarchy.tree(knot)
+
+
+def test_prefixes() -> None:
+    assert labels(
+        Hierarchy.prefix(), ("47906", "47907"), ("47906", "47918"), ("12345", "47906"), ("479",), ("479", "47906")
+    ) == ["4790*", "479**", "*", "479", "479**"]
+
+
+def test_fixed_intervals() -> None:
+    ages = np.array([17, 19, 20, 33, 39])
+    tree = IntervalLevels((5, 10)).grow(ages, [str(age) for age in ages], (17, 39))
+    first, last = np.array([0, 0, 3, 0], np.int32), np.array([1, 2, 4, 0], np.int32)
+    assert [tree.labels[node] for node in tree.common_ancestor(first, last)] == ["[15..19]", "*", "[30..39]", "17"]
+    assert [tree.labels[node] for node in tree.at_least(1).common_ancestor(first, last)][3] == "[15..19]"
+
+
+def test_fixed_intervals_of_fractions_cover_their_values() -> None:
+    values = np.array([0.1, 0.2, 0.3, 0.7, 0.75])  # 0.3 / 0.1 is 2.9999999999999996
+    tree = IntervalLevels((0.1, 0.2)).grow(values, [repr(value) for value in values], (0.1, 0.75)).at_least(1)
+    for leaf, value in enumerate(values):
+        node = tree.common_ancestor(np.array([leaf], np.int32), np.array([leaf], np.int32))[0]
+        low, high = tree.labels[node].strip("[)").split("..")
+        assert float(low) <= value < float(high)
+
+
+def test_dates() -> None:
+    days = np.array(["2024-05-01", "2024-05-17", "2024-06-01", "2025-01-01"], "datetime64[D]").astype(np.int64)
+    tree = DateLevels(("month", "year")).grow(days, ["a", "b", "c", "d"], (days[0], days[-1]))
+    first, last = np.array([0, 0, 0, 0], np.int32), np.array([0, 1, 2, 3], np.int32)
+    assert [tree.labels[node] for node in tree.common_ancestor(first, last)] == ["a", "2024-05", "2024", "*"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Hierarchy.intervals([]),
+        lambda: Hierarchy.intervals([5, -10]),
+        lambda: Hierarchy.intervals([5, 12]),
+        lambda: Hierarchy.intervals([10, 5]),
+        lambda: Hierarchy.dates(["year", "month"]),
+        lambda: Hierarchy.dates(["week"]),
+        lambda: Hierarchy.dates([]),
+    ],
+)
+def test_levels_must_nest(make: object) -> None:
+    with pytest.raises(HierarchyError):
+        make()  # type: ignore[operator]
+
+
+def test_attached_values_come_last_under_the_root() -> None:
+    tree = Hierarchy.tree({"America": ["USA", "Canada"], "Asia": ["Japan"]}).grow()
+    grown = tree.attach(["Atlantis"])
+    assert grown.leaves == ["USA", "Canada", "Japan", "Atlantis"]
+    node = grown.common_ancestor(np.array([2], np.int32), np.array([3], np.int32))[0]
+    assert grown.labels[node] == "*"
+    assert grown.height == tree.height
+    with pytest.raises(HierarchyError, match="name of a group"):
+        tree.attach(["Asia"])
+
+
+def test_attached_values_respect_min_level() -> None:
+    tree = Hierarchy.tree({"America": ["USA", "Canada"], "Asia": ["Japan"]}).grow().at_least(1).attach(["Atlantis"])
+    leaf = np.array([3], np.int32)
+    assert tree.labels[tree.common_ancestor(leaf, leaf)[0]] == "*"
+    with pytest.raises(HierarchyError, match="min_level"):
+        tree.at_least(3)

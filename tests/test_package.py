@@ -1,0 +1,87 @@
+"""The package: its public names, what it loads, what it ships."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal import errors
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_public_names_exist() -> None:
+    for name in shoal.__all__:
+        assert hasattr(shoal, name)
+    assert callable(shoal.anonymize)
+    assert callable(shoal.verify)
+    assert callable(shoal.read)
+
+
+def test_importing_shoal_or_asking_for_help_loads_no_numba_and_no_extra() -> None:
+    heavy = "{'numba', 'llvmlite', 'pandas', 'polars', 'duckdb'}"
+    assert python(f"import shoal, sys; print({heavy} & set(sys.modules))") == "set()\n"
+    for words in (["--help"], ["anonymize", "--help"], ["bench", "--help"]):
+        code = f"import atexit, sys; atexit.register(lambda: print({heavy} & set(sys.modules)))"
+        shown = python(f"{code}\nfrom shoal.cli import main\nsys.argv = ['shoal', *{words}]\nmain()")
+        assert "Usage" in shown
+        assert shown.endswith("set()\n")
+
+
+def test_verifying_loads_no_numba() -> None:
+    code = "import pyarrow as pa, shoal, sys; shoal.verify(pa.table({'a': ['1', '1']}), quasi_identifiers=['a']); "
+    assert python(code + "print('numba' in sys.modules)") == "False\n"
+
+
+def test_every_error_is_drawn_and_exported() -> None:
+    tree = errors.__doc__ or ""
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert len(classes) == 9
+    for error in classes:
+        assert error.__name__ in tree
+        assert getattr(shoal, error.__name__) is error
+        assert issubclass(error, shoal.ShoalError)
+        travelled = pickle.loads(pickle.dumps(error("message", hint="hint", file="f", rows=[1], values=["secret"])))
+        assert str(travelled) == "f: message hint"
+        assert travelled.rows == [1]
+        assert "secret" not in travelled.reveal()
+
+
+def test_kernels_are_kept_in_the_users_cache_folder(tmp_path: Path) -> None:
+    code = (
+        "import shoal\n"
+        "class Notes(shoal.Progress):\n"
+        "    def stage(self, name, total=None): print(name)\n"
+        "shoal.anonymize(shoal.datasets.adult('test'), shoal.datasets.adult_schema(), k=5, progress=Notes())"
+    )
+    environment = {"HOME": str(tmp_path), "PATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run() -> str:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        return done.stdout
+
+    assert "compiling, once" in run()
+    assert list((tmp_path / "cache" / "shoal").rglob("*.nbc"))
+    assert "compiling, once" not in run()
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_the_data(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=ROOT, check=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for needed in ("adult.parquet", "papers.toml", "hierarchies/native-country.csv", "README.md"):
+        assert f"shoal/datasets/adult/{needed}" in names
+    assert not [name for name in names if name.startswith("tests")]

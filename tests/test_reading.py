@@ -1,0 +1,174 @@
+"""Reading: every format gives the same table; broken files are named by line, never by content."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.records.reading import read_for
+
+TABLE = pa.table({"age": [39, 50, None], "job": ["clerk", "a, b", None], "zip": ["04109", "10115", "10117"]})
+SCHEMA = shoal.Schema(
+    columns={
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "job": {"role": "quasi-identifier", "type": "categorical"},
+        "zip": {"role": "quasi-identifier", "type": "prefix"},
+    }
+)
+HEADER = "age,job,zip\n"
+BODY = '39,clerk,04109\n50,"a, b",10115\n,,10117\n'
+
+
+def release_rows(source: object, schema: shoal.Schema = SCHEMA) -> list[dict[str, object]]:
+    """What a release with one group per table says: enough to see that codes and labels agree."""
+    return shoal.anonymize(source, schema, k=3).table.to_pylist()
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_read_infers_numbers_where_nothing_is_lost(tmp_path: Path) -> None:
+    table = shoal.read(write(tmp_path / "t.csv", "a,b,c,d,e\n1,1.5,007,x,\n-2,3,8,,\n"))
+    assert table.to_pydict() == {
+        "a": [1, -2], "b": [1.5, 3.0], "c": ["007", "8"], "d": ["x", None], "e": [None, None],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl", "jsonl.gz"])
+def test_every_format_reads_the_same(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"people.{suffix}"
+    lines = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()).encode()
+    match suffix:
+        case "csv":
+            write(path, HEADER + BODY)
+        case "csv.gz":
+            write(path, gzip.compress((HEADER + BODY).encode()))
+        case "parquet":
+            pq.write_table(TABLE, path)
+        case "jsonl":
+            write(path, lines)
+        case "jsonl.gz":
+            write(path, gzip.compress(lines))
+    assert release_rows(path) == release_rows(TABLE)
+    assert shoal.read(path).to_pydict()["age"] == [39, 50, None]
+    assert shoal.read(path)["zip"].to_pylist() == ["04109", "10115", "10117"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_dialects_are_detected(delimiter: str, header: bool, ending: str, mark: str, tmp_path: Path) -> None:
+    rows = [["age", "job", "zip"]] * header + [["39", "clerk", "04109"], ["50", '"a, b; c|d"', "10115"], ["", "", "1"]]
+    path = write(tmp_path / "people.csv", mark + "".join(delimiter.join(row) + ending for row in rows))
+    table, _ = read_for(SCHEMA, path)
+    assert table.to_pydict() == {
+        "age": ["39", "50", None], "job": ["clerk", "a, b; c|d", None], "zip": ["04109", "10115", "1"],
+    }  # fmt: skip
+
+
+def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", "age , job, zip\n39, clerk , 04109\n50, clerk, 04109\n")
+    table, _ = read_for(SCHEMA, path)
+    assert table["job"].to_pylist() == ["clerk", "clerk"]
+
+
+def test_a_cell_may_span_lines(tmp_path: Path) -> None:
+    table, _ = read_for(SCHEMA, write(tmp_path / "people.csv", HEADER + '39,"two\nlines",04109\n'))
+    assert table["job"].to_pylist() == ["two\nlines"]
+
+
+def test_columns_may_come_in_any_order() -> None:
+    assert release_rows(TABLE.select(["zip", "age", "job"]))[0].keys() == {"zip", "age", "job"}
+    assert list(release_rows(TABLE.select(["zip", "age", "job"]))[0]) == ["zip", "age", "job"]
+
+
+def test_identifiers_are_never_loaded(tmp_path: Path) -> None:
+    schema = shoal.Schema(columns={**SCHEMA.columns, "name": {"role": "identifier"}})
+    path = write(tmp_path / "people.csv", "name,age,job,zip\nEve,39,clerk,04109\n")
+    table, _ = read_for(schema, path)
+    assert table.column_names == ["age", "job", "zip"]
+
+
+def test_json_lines_may_mix_numbers_and_text_and_leave_fields_out(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "people.jsonl", '{"age": 39, "zip": 4109}\n\n{"age": "50", "zip": "x1", "job": "2024-01-01"}\n'
+    )
+    table = shoal.read(path)
+    assert table.to_pydict() == {"age": ["39", "50"], "zip": ["4109", "x1"], "job": [None, "2024-01-01"]}
+    dated = shoal.read(write(tmp_path / "dated.jsonl", '{"job": "2024-01-01"}\n{"job": "2024-01-02"}\n'))
+    assert dated["job"].to_pylist() == ["2024-01-01", "2024-01-02"]
+
+
+SECRET = "Rumpelstiltskin"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.csv", None, "does not exist"),
+        ("empty.csv", "", "is empty"),
+        ("blank.csv", "\n\n", "is empty"),
+        ("header.csv", HEADER, "no records"),
+        ("short.csv", HEADER + f"39,clerk,04109\n\n40,{SECRET}\n41,x,1\n", "line 4 has 2 cells, the table has 3"),
+        ("long.csv", HEADER + f"39,clerk,04109,{SECRET}\n40,1,2,3\n", r"line 2 has 4 cells.*1 more broken"),
+        ("spanning.csv", HEADER + f'39,"a\nb",1\n40,{SECRET}\n', "line 4 has 2 cells"),
+        ("quote.csv", HEADER + f'39,"{SECRET},04109\n40,x,1\n', "line 2|quote"),
+        ("latin.csv", HEADER.encode() + b"39,caf\xe9,04109\n", "not UTF-8"),
+        ("twice.csv", "age,age,zip\n1,2,3\n", "twice"),
+        ("nameless.csv", "age,,zip\n1,2,3\n", "empty name"),
+        ("people.xlsx", "x", "not known by its ending"),
+        ("people.parquet", "not parquet", "not a Parquet file"),
+        ("people.jsonl", f'{{"age": 39}}\n{{"age": "{SECRET}"\n', "line 2 is not a JSON object"),
+        ("list.jsonl", "[1, 2]\n", "line 1 is not a JSON object"),
+        ("damaged.csv.gz", gzip.compress(HEADER.encode() * 1000)[:40], "damaged|cannot be read"),
+    ],
+)
+def test_broken_files_are_named_and_not_quoted(
+    name: str, content: str | bytes | None, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        write(path, content)
+    with pytest.raises(shoal.DataError, match=message) as refused:
+        read_for(SCHEMA, path)
+    assert str(path) in str(refused.value)
+    assert SECRET not in str(refused.value)
+    assert SECRET not in json.dumps(refused.value.facts())
+    chain: BaseException | None = refused.value
+    while chain is not None:  # a traceback prints the causes too
+        assert SECRET not in str(chain)
+        chain = chain.__cause__ or (None if chain.__suppress_context__ else chain.__context__)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["age", "job"], "names column 'zip' that the table does not have"),
+        (["age", "job", "zip", "shoe size"], "has column 'shoe size' that the schema does not name"),
+    ],
+)
+def test_table_and_schema_must_name_the_same_columns(columns: list[str], message: str) -> None:
+    table = pa.table({name: ["1"] for name in columns})
+    with pytest.raises(shoal.DataError, match=message):
+        shoal.anonymize(table, SCHEMA, k=2)
+
+
+@pytest.mark.parametrize("given", [None, 7, {"age": [1]}, [1, 2]])
+def test_what_is_no_table_is_refused(given: object) -> None:
+    with pytest.raises(shoal.DataError, match="must be a path"):
+        shoal.read(given)
+
+
+def test_an_arrow_table_with_a_column_twice_is_refused() -> None:
+    table = pa.Table.from_arrays([pa.array(["1"])] * 4, names=["age", "job", "zip", "zip"])
+    with pytest.raises(shoal.DataError, match="'zip' twice"):
+        shoal.anonymize(table, SCHEMA, k=2)
