@@ -11,7 +11,6 @@ import shoal
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.cluster import DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
-from shoal.measures import MEANINGS
 from shoal.release.write import check_target, manifest_path
 
 
@@ -63,16 +62,16 @@ def anonymize(
 
 def show(release: shoal.Release, output: Path) -> None:
     """The release in a few lines, for a person."""
-    facts, measures = release.manifest, release.measures()
+    measures = release.measures()
+    classes = number(int(str(release.manifest["equivalence_classes"])))
     screen.print(
-        f"[bold green]✓[/] {number(release.table.num_rows)} records, each among at least {release.k} that look the same"
-        f" ({number(float(str(facts['equivalence_classes'])))} equivalence classes, verified)."
+        f"[bold green]✓[/] {number(release.table.num_rows)} records in {classes} classes of at least {release.k} "
+        "that look the same, verified."
     )
     screen.print(
-        f"  Loss: {measures['il_share']:.1%} of all there was to lose (Total-IL {number(measures['il'])}; "
-        f"LM {measures['lm']:.4f})."
+        f"  Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}, LM {measures['lm']:.4f}); "
+        "0% is the original table, 100% nothing but `*`."
     )
-    screen.print(f"  [dim]{MEANINGS['il_share']}[/]", markup=True)
     screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True)
 
 

@@ -42,43 +42,58 @@ def demo(
             }
         )
         return
-    screen.print(f"\nThe Adult table: {number(table.num_rows)} people of the 1994 US census. One group of them,")
     rows = _telling_group(release)
-    _show_rows("[bold]before[/]: what the holder has", table.take(pa.array(rows)).select(schema.published))
-    _show_rows("[bold]after[/]: what the release says of the same people", release.trace(rows))
+    before, after = table.take(pa.array(rows)).select(schema.published), release.trace(rows)
+    shown = _telling_columns(after)
+    screen.print(f"\nThe Adult table: {number(table.num_rows)} people of the 1994 US census. {len(rows)} of them,")
+    _show_rows("[bold]before[/]: what the holder has", before.select(shown))
+    _show_rows("[bold]after[/]: what the release says of the same people", after.select(shown))
     screen.print(
-        "Whoever knows these people's age, work, schooling, family, race, sex and country finds "
-        f"{len(rows)} rows that all look the same, and cannot tell which is whose.\n"
+        f"The release has {len(rows)} rows that look like this, in no order: whoever knows one of these people finds "
+        f"all {len(rows)} and cannot tell which row is whose. No name and no key is in it.\n"
     )
     show(release, output)
-    screen.print(
-        f"\nVerified again from the written file alone: "
-        f"{'[bold green]ok[/]' if verdict.ok else '[bold red]not ok[/]'}, the smallest class has {verdict.k} rows."
-        "\nYour own table: [bold]shoal anonymize TABLE.csv --schema SCHEMA.toml -k 5 -o RELEASE.csv[/]"
-    )
+    answer = "[bold green]ok[/]" if verdict.ok else "[bold red]not ok[/]"
+    screen.print(f"  Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.\n")
+    screen.print("Your own table: [bold]shoal anonymize TABLE.csv --schema SCHEMA.toml -k 5 -o RELEASE.csv[/]")
 
 
 def _telling_group(release: shoal.Release) -> list[int]:
-    """The rows of a smallest group in which something, but not everything, was generalized."""
+    """The rows of a smallest group in which two cells were generalized, and the sensitive values differ."""
     labels = release.labels
     sizes = np.bincount(labels)
-    smallest = np.flatnonzero(sizes == sizes.min())
-    firsts = {int(label): row for row, label in reversed(list(enumerate(labels.tolist())))}
-    names = [name for name, facts in _columns(release).items() if facts["role"] == "quasi-identifier"]
-    cells = release.trace([firsts[int(group)] for group in smallest]).select(names).to_pylist()
-    changed = [sum(str(cell).startswith(("[", "*")) for cell in row.values()) for row in cells]
-    chosen = smallest[min(range(len(smallest)), key=lambda i: abs(changed[i] - 2))]
-    return [int(row) for row in np.flatnonzero(labels == chosen)]
+    best: tuple[int, list[int]] | None = None
+    for group in np.flatnonzero(sizes == sizes.min())[:500]:
+        rows = [int(row) for row in np.flatnonzero(labels == group)]
+        published = release.trace(rows)
+        cells = published.slice(0, 1).to_pylist()[0]
+        generalized = sum(str(cell).startswith("[") for cell in cells.values())
+        unclear = sum(cell is None or cell == "*" for cell in cells.values())
+        same_answer = len(set(published["salary-class"].to_pylist())) == 1
+        dullness = abs(generalized - 2) + 2 * unclear + 2 * same_answer
+        if best is None or dullness < best[0]:
+            best = dullness, rows
+    assert best is not None
+    return best[1]
 
 
-def _columns(release: shoal.Release) -> dict[str, dict[str, str]]:
-    return release.manifest["columns"]  # type: ignore[return-value]  # the manifest is JSON
+def _telling_columns(published: pa.Table) -> list[str]:
+    """As many columns as fit on the screen, the generalized ones first of all; in the table's order."""
+    cells = published.slice(0, 1).to_pylist()[0]
+    by_interest = sorted(cells, key=lambda name: (name != "salary-class", not str(cells[name]).startswith("["), name))
+    room, chosen = screen.width, set()
+    for name in by_interest:
+        width = 3 + max(len(name), *(len(str(cell)) for cell in published[name].to_pylist()))
+        if width < room:
+            chosen.add(name)
+            room -= width
+    return [name for name in published.column_names if name in chosen]
 
 
 def _show_rows(title: str, rows: pa.Table) -> None:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", title_style="")
     for name in rows.column_names:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for row in rows.to_pylist():
         table.add_row(*("[dim]missing[/]" if cell is None else str(cell).replace("[", r"\[") for cell in row.values()))
     screen.print(table)

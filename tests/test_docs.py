@@ -1,0 +1,101 @@
+"""The documents: every command and every Python block in them runs; every command, option and field is in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+import shoal
+from shoal.cli.app import app
+from shoal.cluster import METHODS
+from shoal.experiments.bench import BENCHMARKS
+from shoal.schema import CHOICES
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_command_runs(document: Path, tmp_path: Path) -> None:
+    """Commands run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    start = tmp_path if document.name == "README.md" else tmp_path / "examples" / "patients"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "shoal").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c "from shoal.cli import main; main()" "$@"\n'
+    )
+    (tmp_path / "bin" / "shoal").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    for block in blocks(document, "sh"):
+        script = re.sub(r"^make ", f"make -n -C {ROOT} ", block, flags=re.MULTILINE)
+        done = subprocess.run(
+            ["bash", "-ec", script], cwd=start, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_python_block_runs(document: Path, tmp_path: Path) -> None:
+    for block in blocks(document, "python"):
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_schema_shown_is_a_schema(document: Path, tmp_path: Path) -> None:
+    (tmp_path / "hierarchies").mkdir()
+    (tmp_path / "hierarchies" / "country.csv").write_text("USA;America;*\n")
+    for block in blocks(document, "toml"):
+        (tmp_path / "schema.toml").write_text(block)
+        assert shoal.Schema.load(tmp_path / "schema.toml").columns
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
+        if not target.startswith("http"):
+            assert (document.parent / target).exists(), target
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text()
+    program = typer.main.get_command(app)
+    assert isinstance(program, click.Group) or hasattr(program, "commands")
+    commands = program.commands
+    assert set(commands) >= {"demo", "anonymize", "verify", "bench"}
+    for name, command in {"": program, **commands}.items():
+        assert f"shoal {name}" in text
+        for parameter in command.params:
+            for option in parameter.opts:
+                if option.startswith("-"):
+                    assert f"`{option}" in text or f"shoal {option}" in text, f"shoal {name} {option}"
+    for name in (*METHODS, *BENCHMARKS, *(option for method in METHODS.values() for option in method.options)):
+        assert f"`{name}" in text, name
+
+
+def test_every_field_of_a_schema_is_documented() -> None:
+    text = (ROOT / "docs" / "schema.md").read_text()
+    names = [field.name for field in fields(shoal.Column) if field.init]
+    for word in [*names, *(choice for choices in CHOICES.values() for choice in choices)]:
+        assert f"`{word}`" in text, word
+
+
+def test_the_layers_and_the_map_agree() -> None:
+    """CONTRIBUTING's map has every room, and no room that does not exist."""
+    mapped = set(re.findall(r"^\| `([a-z_]+)(?:/|\.py)` \|", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
+    source = ROOT / "src" / "shoal"
+    rooms = {path.stem for path in source.glob("*.py")} | {path.name for path in source.iterdir() if path.is_dir()}
+    assert mapped == rooms - {"__init__", "__pycache__", "version"}
