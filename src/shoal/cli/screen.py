@@ -86,13 +86,14 @@ class Bar(shoal.Progress):
     def __init__(self, bars: rich.progress.Progress) -> None:
         self._bars = bars
         self._task: rich.progress.TaskID | None = None
+        self._name = ""
 
     def stage(self, name: str, total: int | None = None) -> None:
+        if name == self._name and total is None:  # a kernel compiles many functions
+            return
         if self._task is not None:
-            if self._bars.tasks[self._task].description == name:
-                return
             self._bars.remove_task(self._task)
-        self._task = self._bars.add_task(name, total=total)
+        self._task, self._name = self._bars.add_task(name, total=total), name
 
     def advance(self, steps: int) -> None:
         if self._task is not None:
