@@ -174,7 +174,10 @@ def prefixes(draw: st.DrawFn, rows: int) -> MadeColumn:
         groups = [code[:kept].ljust(longest, "*") for kept in range(1, min(len(code), longest - 1) + 1)]
         return ("*", *groups, code)
 
-    plain = Plain(path=path, paths=[path(value) for value in found])
+    def stars(node: Path) -> int:
+        return longest if len(node) == 1 else 0 if node[-1] in found else node[-1].count("*")
+
+    plain = Plain(path=path, levels=stars, paths=[path(value) for value in found])
     return MadeColumn({"role": "quasi-identifier", "type": "prefix"}, values, plain, pa.string())
 
 

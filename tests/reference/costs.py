@@ -21,6 +21,7 @@ class Plain:
     number: Callable[[object], float] | None = None
     domain: tuple[float, float] | None = None
     counted: Callable[[Path], float] | None = None  # (domain values − 1) / (all − 1) below a node, if not by leaves
+    levels: Callable[[Path], int] | None = None  # the height of a node, if not the longest path below it
     min_level: int = 0
     paths: list[Path] = field(default_factory=list)  # of all leaves
 
@@ -43,6 +44,8 @@ def below(column: Plain, node: Path) -> list[Path]:
 
 
 def height(column: Plain, node: Path) -> int:
+    if column.levels is not None:
+        return column.levels(node)
     return max(len(path) for path in below(column, node)) - len(node)
 
 

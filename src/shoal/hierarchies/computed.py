@@ -19,7 +19,9 @@ Axis = NDArray[np.int64] | NDArray[np.float64]
 class PrefixLevels:
     """Each level drops one last character: `47906` < `4790*` < `479**` < … < `*`.
 
-    A shorter code is a value of the group that has its name: `123` < `123**`, beside `1234*`.
+    A shorter code is a value of the group that has its name: `123` < `123**`, beside `1234*`. A group's height is the
+    number of characters that it leaves open, whatever the lengths of the codes below it: a reader of the release can
+    count them.
     """
 
     def grow(self, values: Sequence[str]) -> Tree:
@@ -36,7 +38,8 @@ class PrefixLevels:
             labels += [str(prefix).ljust(longest, ROOT) for prefix in prefixes]
         paths[np.arange(len(codes)), np.minimum(lengths, longest - 1) + 1] = len(labels) + np.arange(len(codes))
         leaves = [str(code) for code in codes]
-        return tree_of(leaves, labels + leaves, paths)
+        heights = [longest, *(label.count(ROOT) for label in labels[1:]), *(0 for _ in leaves)]
+        return replace(tree_of(leaves, labels + leaves, paths), heights=np.array(heights, np.int32))
 
 
 @dataclass(frozen=True)

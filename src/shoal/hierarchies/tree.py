@@ -30,7 +30,7 @@ class Tree:
     leaves: list[str]  # the published form of each leaf
     labels: list[str]  # of each node
     paths: Ints  # (leaves, depth): the nodes from the root down to the leaf
-    heights: Ints  # of each node: the longest path below it, in edges
+    heights: Ints  # of each node: its level, counted from the leaves (the longest path below it)
     breadths: Floats  # of each node: (domain values below − 1) / (all domain values − 1), the LM cost of a cell
     published: Ints  # of each node: the node whose label is published for it (an ancestor below `min_level`)
     min_level: int = 0
