@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from shoal.datasets.census import census, census_changes, census_schema
 from shoal.errors import ParameterError, one_of
 from shoal.schema import Schema
 
@@ -39,3 +40,5 @@ def adult_schema(name: str = "papers") -> Schema:
     if name not in SCHEMAS:
         raise ParameterError(one_of("the schema", name, SCHEMAS))
     return Schema.load(ADULT / f"{name}.toml")
+
+__all__ = ["adult", "adult_schema", "census", "census_changes", "census_schema"]
