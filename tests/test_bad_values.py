@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import pickle
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,8 +27,23 @@ SECRET = "Rumpelstiltskin"
         (NUMERIC, ["1", SECRET, "3", SECRET], [2, 4], "'x', rows 2 and 4: not a number"),
         (NUMERIC, [1.0, float("inf"), 2.0], [2], "row 2: infinite"),
         (NUMERIC, ["1", "-inf", "2"], [2], "row 2: infinite"),
-        (NUMERIC, ["1", "99999999999999999999", "2"], [], "beyond 64 bits"),
-        (NUMERIC, pa.array([2**64 - 1, 1], pa.uint64()), [], "beyond 64 bits"),
+        (NUMERIC, ["1", "99999999999999999999", "2"], [2], "row 2: beyond 64 bits"),
+        (NUMERIC, pa.array([2**64 - 1, 1], pa.uint64()), [1], "row 1: beyond 64 bits"),
+        (NUMERIC, ["1", "1_000", "１２"], [2, 3], "rows 2 and 3: not a number"),
+        (NUMERIC, ["9007199254740993", "0.5"], [1], "too many digits"),
+        (NUMERIC, [Decimal("9007199254740993"), Decimal("0.5")], [1], "too many digits"),
+        (NUMERIC, [1e301, 1.0], [1], "larger than 1e300"),
+        (NUMERIC, pa.array([1, 2], pa.time32("s")), [], "holds time32"),
+        (CATEGORY, [b"a", b"b"], [], "holds binary"),
+        (PREFIX, ["1" * 41, "1"], [1], "not a code of up to 40 characters"),
+        (PREFIX, ["1\0", "1"], [1], "not a code"),
+        ({**CATEGORY, "generalize": "set"}, ["a", "{a,b}"], [2], "looks like a set"),
+        (
+            {"role": "sensitive"},
+            pa.array([{"a": "x"}] * 2, pa.struct([("a", pa.dictionary(pa.int8(), pa.string()))])),
+            [],
+            "values that no row has",
+        ),
         (NUMERIC, [True, False], [], "holds bool"),
         (NUMERIC, [dt.date(2020, 1, 1)] * 2, [], "holds date32"),
         (NUMERIC, [[1], [2]], [], "holds list"),
@@ -57,6 +73,10 @@ def test_a_value_that_does_not_fit(column: dict[str, object], values: object, ro
     assert error.rows == rows
     for said in (str(error), repr(error), json.dumps(error.facts()), repr(error.__dict__ | {"_values": None})):
         assert SECRET not in said
+    chain: BaseException | None = error
+    while chain is not None:  # a traceback prints the causes too
+        assert SECRET not in str(chain)
+        chain = chain.__cause__ or (None if chain.__suppress_context__ else chain.__context__)
     if SECRET in str(values):
         assert SECRET in error.reveal()
         assert SECRET not in pickle.loads(pickle.dumps(error)).reveal()

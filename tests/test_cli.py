@@ -198,6 +198,41 @@ def test_an_interruption_is_clean(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.toml"]
 
 
+def test_being_told_to_end_is_clean(folder: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from shoal.cli import main\n"
+        "from shoal.release import write\n"
+        "def ended(*_): os.kill(os.getpid(), signal.SIGTERM)\n"
+        "write._sync_folder = ended\n"
+        "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 130
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.toml"]
+
+
+def test_odd_names_and_poor_terminals(folder: Path) -> None:
+    for name in ("out[draft].csv", "x[] [b].csv"):
+        done = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", name, cwd=folder)
+        assert done.returncode == 0
+        assert f"Written: {name} " in done.stdout
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", "verify", "out[draft].csv", "-q", "age"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    assert subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode == 0
+
+
+def test_a_missing_header_is_noted(folder: Path) -> None:
+    people = (folder / "people.csv").read_text().split("\n", 1)[1]
+    (folder / "people.csv").write_text(people)
+    done = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
+    assert done.returncode == 0
+    assert "60 records" in done.stdout
+    assert "Note: " in done.stderr
+    assert "no header" in done.stderr
+
+
 def test_demo_shows_what_shoal_does(tmp_path: Path) -> None:
     done = run("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -125,6 +125,21 @@ def test_texts_that_mean_missing() -> None:
     assert encode(pa.table({"job": ["a", "?", "", "n/a", None]}), schema).codes[:, 0].tolist() == [1, 0, 0, 0, 0]
 
 
+def test_missing_numbers_are_missing_in_every_dress() -> None:
+    schema = shoal.Schema(columns={"age": {"role": "quasi-identifier", "type": "numeric"}}, missing=["-9", "?"])
+    for ages in (pa.array([30, -9]), pa.array([30.0, -9.0]), pa.array(["30", "-9"]), pa.array(["30", "?"])):
+        assert encode(pa.table({"age": ages}), schema).codes[:, 0].tolist() == [1, 0]
+
+
+def test_numbers_in_a_hierarchy_are_found_by_their_shortest_form() -> None:
+    schema = shoal.Schema(
+        columns={
+            "x": {"role": "quasi-identifier", "type": "numeric", "hierarchy": {"low": ["1", "1.5"], "high": ["3"]}}
+        }
+    )
+    assert encode(pa.table({"x": [1.0, 1.5, 3.0]}), schema).codes[:, 0].tolist() == [1, 2, 3]
+
+
 def test_unknown_values_can_be_attached() -> None:
     column = {"role": "quasi-identifier", "hierarchy": {"Europe": ["France", "Spain"], "Asia": ["Japan"]}}
     table = pa.table({"country": ["France", "Mordor", "Gondor", "Japan"]})

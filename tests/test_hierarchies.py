@@ -70,6 +70,7 @@ def test_a_level_may_repeat_a_label_for_the_same_values() -> None:
         ([("a", "", "*")], "empty label"),
         ([("a", "*", "World")], "stands for every value"),
         ([], "no values"),
+        ([tuple(str(level) for level in range(1500))], "1500 levels"),
     ],
 )
 def test_hierarchies_without_a_meaning_are_refused(rows: list[tuple[str, ...]], message: str) -> None:
@@ -82,6 +83,22 @@ def test_a_mapping_that_contains_itself_is_refused() -> None:
     knot["again"] = knot
     with pytest.raises(HierarchyError, match="cyclic"):
         Hierarchy.tree(knot)
+
+
+def test_a_list_of_values_is_flat() -> None:
+    assert Hierarchy.tree([("a",), ("b",)]).grow().labels == ["*", "a", "b"]
+
+
+def test_a_set_of_values_has_one_order() -> None:
+    words = [f"word{number}" for number in range(50)]
+    assert Hierarchy.tree({"x": set(words)}).grow().leaves == sorted(words)
+
+
+def test_large_hierarchies_grow_in_reasonable_time() -> None:
+    """Not timed: 200 000 leaves in quadratic time would not end today."""
+    rows = [(f"leaf{i}", f"group{i // 100}", "*") for i in range(200_000)]
+    tree = Hierarchy.tree(rows).grow().at_least(1)
+    assert len(tree.leaves) == 200_000
 
 
 def test_prefixes() -> None:

@@ -132,6 +132,11 @@ def test_k_must_be_a_whole_number_of_at_least_two(k: Any) -> None:
         cluster(adult_records(10), k)
 
 
+def test_a_seed_must_not_be_negative() -> None:
+    with pytest.raises(shoal.ParameterError, match="seed must be"):
+        cluster(adult_records(10), 2, seed=-1)
+
+
 def test_k_must_not_exceed_the_records() -> None:
     assert len(cluster(adult_records(10), 10)) == 1
     with pytest.raises(shoal.ParameterError, match="at most the number of records, 10"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ SCHEMA = shoal.Schema(
     }
 )
 HEADER = "age,job,zip\n"
+SECRET = "Rumpelstiltskin"
 BODY = '39,clerk,04109\n50,"a, b",10115\n,,10117\n'
 
 
@@ -69,16 +71,45 @@ def test_every_format_reads_the_same(suffix: str, tmp_path: Path) -> None:
 def test_dialects_are_detected(delimiter: str, header: bool, ending: str, mark: str, tmp_path: Path) -> None:
     rows = [["age", "job", "zip"]] * header + [["39", "clerk", "04109"], ["50", '"a, b; c|d"', "10115"], ["", "", "1"]]
     path = write(tmp_path / "people.csv", mark + "".join(delimiter.join(row) + ending for row in rows))
-    table, _ = read_for(SCHEMA, path)
+    with nullcontext() if header else pytest.warns(shoal.ShoalWarning, match="no header"):
+        table, _ = read_for(SCHEMA, path)
     assert table.to_pydict() == {
         "age": ["39", "50", None], "job": ["clerk", "a, b; c|d", None], "zip": ["04109", "10115", "1"],
     }  # fmt: skip
 
 
 def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
-    path = write(tmp_path / "people.csv", "age , job, zip\n39, clerk , 04109\n50, clerk, 04109\n")
+    path = write(tmp_path / "people.csv", "age , job, zip\n39, clerk , 04109\n50, clerk, 04109\n\t 50,clerk ,04109\n")
+    rows = release_rows(path)
+    assert {row["job"] for row in rows} == {"clerk"}
+    assert shoal.read(path)["job"].to_pylist() == ["clerk"] * 3
+    assert rows == release_rows(pa.table({"age": [39, 50, 50], "job": [" clerk"] * 3, "zip": ["04109"] * 3}))
+
+
+def test_empty_lines_are_no_records_unless_a_record_is_one_cell(tmp_path: Path) -> None:
+    path = write(tmp_path / "people.csv", "\n\n" + HEADER + "\n39,clerk,04109\n\n40,clerk,04109\n\n")
     table, _ = read_for(SCHEMA, path)
-    assert table["job"].to_pylist() == ["clerk", "clerk"]
+    assert table["age"].to_pylist() == ["39", "40"]
+    column = write(tmp_path / "column.csv", "zip\n1\n1\n\n2\n2\n")
+    schema = shoal.Schema(columns={"zip": {"role": "quasi-identifier", "type": "prefix"}})
+    assert read_for(schema, column)[0]["zip"].to_pylist() == ["1", "1", None, "2", "2"]
+    assert not shoal.verify(column, schema, 2).ok
+
+
+def test_a_header_may_be_long(tmp_path: Path) -> None:
+    names = [f"a rather long name of column {number}" for number in range(5000)]
+    path = write(tmp_path / "wide.csv", ",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    assert shoal.read(path).num_columns == 5000
+
+
+def test_a_frame_that_fails_is_not_quoted() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise RuntimeError(SECRET)
+
+    with pytest.raises(shoal.DataError, match="a Broken could not be read") as refused:
+        shoal.read(Broken())
+    assert refused.value.__context__ is None
 
 
 def test_a_cell_may_span_lines(tmp_path: Path) -> None:
@@ -108,9 +139,6 @@ def test_json_lines_may_mix_numbers_and_text_and_leave_fields_out(tmp_path: Path
     assert dated["job"].to_pylist() == ["2024-01-01", "2024-01-02"]
 
 
-SECRET = "Rumpelstiltskin"
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -121,7 +149,13 @@ SECRET = "Rumpelstiltskin"
         ("short.csv", HEADER + f"39,clerk,04109\n\n40,{SECRET}\n41,x,1\n", "line 4 has 2 cells, the table has 3"),
         ("long.csv", HEADER + f"39,clerk,04109,{SECRET}\n40,1,2,3\n", r"line 2 has 4 cells.*1 more broken"),
         ("spanning.csv", HEADER + f'39,"a\nb",1\n40,{SECRET}\n', "line 4 has 2 cells"),
-        ("quote.csv", HEADER + f'39,"{SECRET},04109\n40,x,1\n', "line 2|quote"),
+        ("quote.csv", HEADER + f'39,"{SECRET},04109\n40,x,1\n', "begins in line 2"),
+        ("open.csv", HEADER + f'39,x,"04109\n40,{SECRET},1\n41,y,2\n', "quotes do not match.* line 2"),
+        ("stray.csv", HEADER + f'39,x,"04109\n40,{SECRET},1\n41,y,"2\n42,z,3\n', "quotes do not match.* line 2"),
+        ("other.csv", f"AGE,JOB,ZIP\n39,{SECRET},1\n", "does not name the columns"),
+        ("order.csv", f"{SECRET},39,1\nx,40,1\n", "does not name the columns"),
+        ("half.csv", f"zip,{SECRET},39\n1,x,40\n", "does not name the columns"),
+        ("surrogate.jsonl", f'{{"age": "{SECRET}\\ud800"}}\n', "line 1 holds text that is not Unicode"),
         ("latin.csv", HEADER.encode() + b"39,caf\xe9,04109\n", "not UTF-8"),
         ("twice.csv", "age,age,zip\n1,2,3\n", "twice"),
         ("nameless.csv", "age,,zip\n1,2,3\n", "empty name"),

@@ -108,7 +108,7 @@ SECRETS = pa.table(
         "name": [f"Name{i}Surname" for i in range(200)],
         "born": [dt.date(1950, 1, 1) + dt.timedelta(days=97 * i) for i in range(200)],
         "income": [30_000.125 + 17.375 * i for i in range(200)],
-        "zip": [f"9{(7919 * i) % 10_000:04d}" for i in range(200)],
+        "zip": [f"z9{(7919 * i) % 10_000:04d}" for i in range(200)],
         "town": pa.array([f"Town{i:03d}" for i in range(200)]).dictionary_encode(),
         "ill": pa.array([["flu", "cancer", "gout"][i % 3] for i in range(200)]).dictionary_encode(),
         "note": pa.array([["blue", "green"][i % 2] for i in range(200)]),
@@ -295,7 +295,7 @@ def test_places_that_cannot_be_written_to(target: str, message: str, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 
-@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now"])
+@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now", "_place", "_sync_folder"])
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_nothing_behind(
     failing: str, problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -317,10 +317,137 @@ def test_what_csv_cannot_express_is_said(tmp_path: Path) -> None:
     table = SECRETS.append_column("list", pa.array([[1, 2]] * 200))
     schema = shoal.Schema(columns={**SECRETS_SCHEMA.columns, "list": {"role": "insensitive"}})
     release = shoal.anonymize(table, schema, k=50)
-    with pytest.raises(shoal.OutputError, match="CSV cannot express"):
+    with pytest.raises(shoal.OutputError, match="csv cannot express"):
         release.write(tmp_path / "release.csv")
     assert list(tmp_path.iterdir()) == []
     release.write(tmp_path / "release.parquet")
+
+
+def test_what_parquet_cannot_express_is_said_without_the_value(tmp_path: Path) -> None:
+    table = SECRETS.append_column("when", pa.array([2**62] * 200).cast(pa.timestamp("s")))
+    schema = shoal.Schema(columns={**SECRETS_SCHEMA.columns, "when": shoal.Column(role="insensitive")})
+    with pytest.raises(shoal.OutputError, match="parquet cannot express") as refused:
+        shoal.anonymize(table, schema, k=50).write(tmp_path / "release.parquet")
+    assert refused.value.__context__ is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_process_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "release.csv"
+    monkeypatch.setattr(write_module, "check_target", lambda *_, **__: None)
+    release = small_release()
+    monkeypatch.setattr("shoal.release.release.check_target", lambda *_, **__: file.write_text("theirs"))
+    with pytest.raises(shoal.OutputError, match="exists already"):
+        release.write(file)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"release.csv": "theirs"}
+
+
+def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    release = small_release()
+    file = release.write(tmp_path / "release.csv")
+    release.write(file, force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release.csv", "release.csv.manifest.json"]
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    moves = iter([None, OSError(5, "Input/output error")])
+    place = write_module._place
+
+    def fail_second(part: Path, target: Path) -> None:
+        problem = next(moves)
+        if problem:
+            raise problem
+        place(part, target)
+
+    monkeypatch.setattr(write_module, "_place", fail_second)
+    with pytest.raises(shoal.OutputError, match="Input/output error"):
+        release.write(file, force=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_source_is_safe_in_every_disguise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "out.csv.manifest.jsonl"
+    source.write_text("".join(json.dumps({"q": i}) + "\n" for i in range(10)))
+    (tmp_path / "link.csv").symlink_to(source)
+    (tmp_path / "hard.csv").hardlink_to(source)
+    (tmp_path / "a.csv.manifest.json").hardlink_to(source)
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}})
+    monkeypatch.chdir(tmp_path)
+    release = shoal.anonymize("out.csv.manifest.jsonl", schema, k=2)
+    monkeypatch.chdir("/")
+    for target in ("link.csv", "hard.csv", "a.csv"):
+        with pytest.raises(shoal.OutputError, match="records come from"):
+            release.write(tmp_path / target, force=True)
+    assert len(source.read_text().splitlines()) == 10
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    with pytest.raises(shoal.OutputError, match="too long"):
+        small_release().write(tmp_path / ("x" * 300 + ".csv"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_a_single_column_survive_any_reader(tmp_path: Path) -> None:
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}})
+    release = shoal.anonymize(pa.table({"q": pa.array([1, 1, None, None, None])}), schema, k=2)
+    file = release.write(tmp_path / "release.csv")
+    assert shoal.verify(file, schema, 2).records == 5
+    assert sorted(file.read_text().splitlines()) == ['""', '""', '""', '"1"', '"1"', "q"]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ({"levels": [1], "min_level": 1}, [999999999.9995, 0.5]),
+        ({"levels": [0.1], "min_level": 1}, [0.3 - 1e-14, 0.5]),
+        ({"levels": [0.1, 0.3], "min_level": 1}, [0.3, 0.6, 0.9, 1.2, -0.1, -0.3]),
+        ({"levels": [0.7, 2.1], "origin": 0.05, "min_level": 1}, [0.75, 1.45, -0.65, 1e6 + 0.1]),
+        ({"levels": [10], "min_level": 1}, [2**52 + 1, 2**52 + 3, -(2**52)]),
+        ({}, [2**60 + 1, 2**60 + 3, -(2**63), 2**63 - 1]),
+        ({}, [1e299, -1e299, 1.5]),
+    ],
+)
+def test_cells_cover_awkward_numbers(column: dict[str, object], values: list[float]) -> None:
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric", **column}})
+    for k in (2, len(values)):
+        release = shoal.anonymize(pa.table({"q": values + values}), schema, k=k, bounds=True)
+        for row, value in zip(release.trace(range(len(values))).to_pylist(), values, strict=True):
+            assert covers_number(row["q"], value), (row, value)
+            assert row["q_lo"] is None or row["q_lo"] <= value <= row["q_hi"]
+        assert 0 <= release.measures()["il_share"] <= 1
+
+
+def covers_number(cell: str, value: float) -> bool:
+    if ".." not in cell:
+        return cell == "*" or float(cell) == value or int(cell) == value
+    low, high = (int(bound) if bound.lstrip("-").isdigit() else float(bound) for bound in cell.strip("[])").split(".."))
+    return low <= value < high if cell.endswith(")") else low <= value <= high
+
+
+def test_sets_respect_min_level() -> None:
+    hierarchy = {"America": ["USA", "Canada"], "Asia": ["Iran", "India"]}
+    schema = shoal.Schema(
+        columns={"q": {"role": "quasi-identifier", "hierarchy": hierarchy, "generalize": "set", "min_level": 1}}
+    )
+    for countries, cell in ((["USA", "Canada"], "America"), (["Canada", "Iran"], "{America,Asia}")):
+        assert shoal.anonymize(pa.table({"q": countries}), schema, k=2).table["q"].to_pylist() == [cell] * 2
+
+
+def test_values_attached_to_a_list_of_values_are_not_taken_for_it() -> None:
+    schema = shoal.Schema(
+        columns={"q": {"role": "quasi-identifier", "hierarchy": shoal.Hierarchy.tree([["a"]]), "on_unknown": "attach"}}
+    )
+    assert shoal.anonymize(pa.table({"q": ["a", "b"]}), schema, k=2).table["q"].to_pylist() == ["*", "*"]
+
+
+def test_values_outside_the_domain_cost_in_full() -> None:
+    for column in ({"domain": [0, 50], "levels": [10]}, {"domain": [5, 5]}, {"domain": [0, 1]}):
+        schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric", **column}})
+        release = shoal.anonymize(pa.table({"q": [101, 105, 203, 209]}), schema, k=4)
+        assert release.measures()["il_share"] == 1
+        assert release.measures()["lm"] == 1
 
 
 def test_bounds_are_numbers_and_dates() -> None:
@@ -330,7 +457,8 @@ def test_bounds_are_numbers_and_dates() -> None:
     assert table.schema.field("born_lo").type == pa.date32()
     for row in table.to_pylist():
         assert row["born"] == f"[{row['born_lo']}..{row['born_hi']}]"
-        assert row["income"] == f"[{row['income_lo']}..{row['income_hi']}]"
+        low, high = row["income"].strip("[]").split("..")
+        assert (row["income_lo"], row["income_hi"]) == (float(low), float(high))
 
 
 def test_bounds_of_fixed_intervals_and_of_missing_values() -> None:

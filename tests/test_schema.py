@@ -96,6 +96,20 @@ def column(**fields: Any) -> dict[str, Any]:
         (column(generalize="set"), "for categorical and prefix"),
         (column(format="%Y"), "format is for date"),
         (column(type="categorical", hierarchy={"a": {"b": 5}}), "mapping or a list"),
+        (column(levels=5), "levels must be a list"),
+        (column(domain=5), "domain must be"),
+        (column(domain=[0, float("inf")]), "domain must be"),
+        (column(type="date", domain=[dt.date(2020, 1, 1), dt.datetime(2021, 1, 1)]), "domain must be"),
+        (column(levels=[5], origin="x"), "origin must be a number"),
+        (column(levels=[5], origin=float("nan")), "must be numbers"),
+        (column(levels=[float("inf")]), "must be numbers"),
+        (column(hierarchy=5), "hierarchy must be"),
+        (column(type="categorical", hierarchy="."), "cannot be read"),
+        (column(type="date", format="%d%d"), "format must name"),
+        (column(type="date", format=5), "format must be"),
+        (column(hierarchy=shoal.Hierarchy.dates()), "for date columns"),
+        (column(type="categorical", hierarchy=shoal.Hierarchy.intervals([5])), "for numeric columns"),
+        (5, "no columns"),
         (column(type="categorical", hierarchy="nowhere.csv"), r"nowhere\.csv: the hierarchy file does not exist"),
         ({"a": {"role": "key"}, "b": {"role": "key"}}, "only one column can be the key"),
     ],
@@ -118,6 +132,21 @@ def test_schema_files_that_make_no_sense(text: str, message: str, tmp_path: Path
     with pytest.raises(shoal.SchemaError, match=message) as refused:
         load(tmp_path, text)
     assert str(tmp_path / "schema.toml") in str(refused.value)
+
+
+def test_what_means_missing() -> None:
+    assert shoal.Schema(columns=column(), missing="NA").missing == ("", "NA")
+    with pytest.raises(shoal.SchemaError, match="missing must be"):
+        shoal.Schema(columns=column(), missing=[-9])  # type: ignore[list-item]
+
+
+def test_levels_of_a_numeric_hierarchy_count() -> None:
+    shoal.Schema(columns=column(hierarchy={"low": ["1", "2"], "high": ["3"]}, min_level=1))
+
+
+def test_a_schema_that_is_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(shoal.SchemaError, match="cannot be read"):
+        shoal.Schema.load(tmp_path)
 
 
 def test_a_schema_file_that_does_not_exist(tmp_path: Path) -> None:

@@ -94,6 +94,17 @@ def test_bounds_count_as_quasi_identifiers() -> None:
     assert shoal.verify(published, SCHEMA, 2).k == 1
 
 
+def test_row_labels_of_a_frame_are_published_with_a_table() -> None:
+    published = table(("1", "f"), ("1", "f")).append_column("__index_level_0__", pa.array([7, 9]))
+    assert not shoal.verify(published, SCHEMA, 2).ok
+
+
+def test_a_schema_may_be_given_by_its_file_and_k_by_any_integer(tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text('[columns.age]\nrole = "quasi-identifier"\ntype = "numeric"\n')
+    assert shoal.verify(pa.table({"age": ["1", "1"]}), tmp_path / "schema.toml", np.int64(2)).ok  # type: ignore[arg-type]
+    assert shoal.anonymize(pa.table({"age": [1, 1]}), tmp_path / "schema.toml", k=np.int64(2)).k == 2  # type: ignore[arg-type]
+
+
 def test_the_verdict_does_not_print_values() -> None:
     verdict = shoal.verify(table(("Rumpelstiltskin", "f")), SCHEMA, 2)
     assert "Rumpelstiltskin" not in repr(verdict) + str(verdict.facts()) + str(verdict.reasons)
@@ -124,6 +135,20 @@ def test_a_release_that_fails_the_verifier_is_not_made(monkeypatch: pytest.Monke
         ({"source": table(), "schema": SCHEMA}, shoal.DataError, "no rows"),
         ({"source": table(("1", "f")), "schema": SCHEMA, "k": 1}, shoal.ParameterError, "at least 2"),
         ({"source": table(("1", "f"))}, shoal.ParameterError, "no quasi-identifier"),
+        (
+            {"source": table(("1", "f")), "schema": SCHEMA, "quasi_identifiers": ["age"]},
+            shoal.ParameterError,
+            "not both",
+        ),
+        ({"source": pa.table({"age": [[1]]}), "quasi_identifiers": ["age"]}, shoal.DataError, "cannot be compared"),
+        (
+            {
+                "source": pa.Table.from_arrays([pa.array(["1"])] * 3, names=["age", "age_lo", "age_lo"]),
+                "quasi_identifiers": ["age"],
+            },
+            shoal.DataError,
+            "column 'age_lo' twice",
+        ),
         ({"source": "nowhere.csv", "schema": SCHEMA}, shoal.DataError, "does not exist"),
     ],
 )

@@ -11,6 +11,7 @@ from shoal.errors import (
     ParameterError,
     SchemaError,
     ShoalError,
+    ShoalWarning,
     VerificationError,
 )
 from shoal.hierarchies import Hierarchy
@@ -36,6 +37,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "ShoalError",
+    "ShoalWarning",
     "Verdict",
     "VerificationError",
     "__version__",

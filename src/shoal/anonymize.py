@@ -38,7 +38,8 @@ def anonymize(
 
     Guarantee: the release has passed `shoal.verify` for k. If it had not, VerificationError is raised instead.
     """
-    check_parameters(k, method, measure, options)
+    check_parameters(k, method, measure, options, seed)
+    k = int(k)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     progress.stage("reading")
@@ -71,5 +72,5 @@ def anonymize(
         labels=partition.labels,
         order=order,
         measures=measures,
-        source=file,
+        source=None if file is None else str(Path(file).resolve()),
     )

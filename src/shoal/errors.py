@@ -25,7 +25,8 @@ SHOWN = 5
 class ShoalError(Exception):
     """The root of the tree: catch this to catch everything that shoal raises on purpose.
 
-    `message` says what was found, `hint` what to do next. `rows` counts records from 1 (a CSV's header is not one).
+    `message` says what was found, `hint` what to do next. `rows` counts records from 1 (a CSV's header is not one),
+    `line` the lines of a text file.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ShoalError(Exception):
         file: str | None = None,
         column: str | None = None,
         rows: Sequence[int] = (),
+        line: int | None = None,
         values: Iterable[object] = (),
     ) -> None:
         super().__init__(message)
@@ -44,6 +46,7 @@ class ShoalError(Exception):
         self.file = file
         self.column = column
         self.rows = [int(row) for row in rows]
+        self.line = line
         self._values = list(values)
 
     def __str__(self) -> str:
@@ -67,6 +70,7 @@ class ShoalError(Exception):
             "file": self.file,
             "column": self.column,
             "rows": self.rows,
+            "line": self.line,
         }
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -104,6 +108,17 @@ class VerificationError(ShoalError):
 
 class InternalError(ShoalError):
     """A promise of shoal's own code is broken: a bug, please report it."""
+
+
+class ShoalWarning(UserWarning):
+    """Something that works, but that the holder should know. Carries no values either."""
+
+
+def whole_number(what: str, given: object, least: int) -> int:
+    """A whole number of at least `least`, of any integer type."""
+    if isinstance(given, bool) or not hasattr(given, "__index__") or int(given.__index__()) < least:
+        raise ParameterError(f"{what} must be a whole number of at least {least}. Got {given!r} instead.")
+    return int(given.__index__())
 
 
 def one_of(what: str, given: object, known: Iterable[str]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 
 from shoal.errors import SchemaError, one_of
-from shoal.hierarchies import Hierarchy
+from shoal.hierarchies import DateLevels, Hierarchy, IntervalLevels
 
 
 class Role(StrEnum):
@@ -25,6 +26,7 @@ class Role(StrEnum):
     INSENSITIVE = "insensitive"  # published as it is
 
 
+LARGEST_NUMBER = 1e300
 PUBLISHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE)
 
 
@@ -43,6 +45,18 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "type": tuple(ColumnType),
     "on_unknown": ("error", "attach"),
     "generalize": ("ancestor", "set"),
+}
+
+
+# What kind of value a field holds, and how to say so.
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "hierarchy": ((Hierarchy, str, Path, Mapping), 'a file, "flat" or a nested table'),
+    "levels": ((list, tuple), "a list"),
+    "origin": ((int, float), "a number"),
+    "min_level": ((int,), "a whole number of at least 0"),
+    "domain": ((list, tuple), "[smallest, largest]"),
+    "weight": ((int, float), "a number of at least 0"),
+    "format": ((str,), 'a text such as "%d.%m.%Y"'),
 }
 
 
@@ -68,6 +82,10 @@ class Column:
     grower: Hierarchy | None = field(init=False)  # what the fields above describe; None: tight intervals
 
     def __post_init__(self) -> None:
+        for name, (kinds, wanted) in KINDS.items():
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, kinds) or isinstance(given, bool)):
+                raise SchemaError(f"{name} must be {wanted}. Got {given!r} instead.")
         for name, known in CHOICES.items():
             given = getattr(self, name)
             if given not in known and not (name == "type" and given is None):
@@ -84,10 +102,10 @@ class Column:
 
 
 def _check_numbers(column: Column) -> None:
-    if not (isinstance(column.weight, int | float) and math.isfinite(column.weight) and column.weight >= 0):
-        raise SchemaError(f"weight must be a number of at least 0. Got {column.weight!r} instead.")
-    if not isinstance(column.min_level, int) or column.min_level < 0:
-        raise SchemaError(f"min_level must be a whole number of at least 0. Got {column.min_level!r} instead.")
+    if not (math.isfinite(column.weight) and column.weight >= 0):
+        raise SchemaError(f"weight must be {KINDS['weight'][1]}. Got {column.weight!r} instead.")
+    if column.min_level < 0:
+        raise SchemaError(f"min_level must be {KINDS['min_level'][1]}. Got {column.min_level!r} instead.")
     if column.domain is None:
         return
     if column.type not in (ColumnType.NUMERIC, ColumnType.DATE):
@@ -95,18 +113,20 @@ def _check_numbers(column: Column) -> None:
             "domain is for numeric and date columns.",
             hint="The domain of a category is its hierarchy's leaves.",
         )
-    wanted = date if column.type == ColumnType.DATE else (int, float)
     bounds = list(column.domain)
-    ordered = len(bounds) == 2 and all(isinstance(bound, wanted) for bound in bounds)
-    if not ordered or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind here
-        raise SchemaError(f"domain must be [smallest, largest]. Got {bounds!r} instead.")
+    if column.type == ColumnType.DATE:
+        fit = all(isinstance(bound, date) and not isinstance(bound, datetime) for bound in bounds)
+    else:
+        fit = all(isinstance(bound, int | float) and abs(bound) <= LARGEST_NUMBER for bound in bounds)
+    if len(bounds) != 2 or not fit or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
+        raise SchemaError(f"domain must be {KINDS['domain'][1]}. Got {bounds!r} instead.")
 
 
 def _check_generalization(column: Column) -> None:
     if column.role == Role.QUASI_IDENTIFIER and column.type is None:
         raise SchemaError("a quasi-identifier needs a type.", hint=f"Say type = one of {', '.join(CHOICES['type'])}.")
-    if column.format is not None and column.type != ColumnType.DATE:
-        raise SchemaError("format is for date columns.")
+    if column.format is not None:
+        _check_format(column)
     if column.role != Role.QUASI_IDENTIFIER:
         return
     if column.levels is not None and column.type not in (ColumnType.NUMERIC, ColumnType.DATE):
@@ -120,9 +140,26 @@ def _check_generalization(column: Column) -> None:
         raise SchemaError('a prefix column makes its own hierarchy: drop `hierarchy`, or say type = "categorical".')
     if column.generalize == "set" and column.type not in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
         raise SchemaError('generalize = "set" is for categorical and prefix columns.')
-    intervals = column.type in (ColumnType.NUMERIC, ColumnType.DATE)
-    if column.min_level and intervals and column.levels is None:
-        raise SchemaError("min_level needs levels: without them the column has no hierarchy to count in.")
+    tight = column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.levels is None and column.hierarchy is None
+    if column.min_level and tight:
+        raise SchemaError("min_level needs levels or a hierarchy: tight intervals have no levels to count.")
+    rule = column.hierarchy.rule if isinstance(column.hierarchy, Hierarchy) else None
+    only_for = {IntervalLevels: ColumnType.NUMERIC, DateLevels: ColumnType.DATE}
+    if type(rule) in only_for and column.type != only_for[type(rule)]:
+        raise SchemaError(f"this hierarchy is for {only_for[type(rule)]} columns.")
+
+
+def _check_format(column: Column) -> None:
+    assert column.format is not None
+    if column.type != ColumnType.DATE:
+        raise SchemaError("format is for date columns.")
+    day = date(2024, 11, 23)
+    try:
+        read = datetime.strptime(day.strftime(column.format), column.format).date()
+    except (ValueError, re.error):  # %d%d makes two groups of one name in strptime's pattern
+        read = None
+    if read != day:
+        raise SchemaError(f"format must name day, month and year, as in %d.%m.%Y. Got {column.format!r} instead.")
 
 
 def _hierarchy(column: Column) -> Hierarchy | None:
@@ -169,9 +206,12 @@ class Schema:
     ) -> None:
         """`missing`: the texts that mean "no value" (an empty cell always does). `source`: for messages."""
         self.source = source
-        self.missing = tuple(dict.fromkeys(("", *missing)))
-        if not columns:
+        if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("the schema has no columns.", file=source)
+        missing = (missing,) if isinstance(missing, str) else tuple(missing)
+        if not all(isinstance(text, str) for text in missing):
+            raise SchemaError(f"missing must be a list of texts. Got {missing!r} instead.", file=source)
+        self.missing = tuple(dict.fromkeys(("", *missing)))
         self.columns: dict[str, Column] = {
             name: given if isinstance(given, Column) else _column(name, given, source)
             for name, given in columns.items()
@@ -190,11 +230,13 @@ class Schema:
             raise SchemaError("the schema file does not exist.", file=str(path)) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise SchemaError(f"the schema is not a TOML file: {problem}.", file=str(path)) from None
+        except OSError as problem:
+            raise SchemaError(f"the schema cannot be read: {problem.strerror}.", file=str(path)) from None
         unknown = sorted(set(content) - {"columns", "missing"})
         if unknown:
             raise SchemaError(one_of("a table of the schema", unknown[0], ["columns", "missing"]), file=str(path))
         columns = content.get("columns", {})
-        for given in columns.values():
+        for given in columns.values() if isinstance(columns, dict) else ():
             if isinstance(given, dict) and isinstance(given.get("hierarchy"), str) and given["hierarchy"] != "flat":
                 given["hierarchy"] = path.parent / given["hierarchy"]
         return cls(columns, missing=content.get("missing", ()), source=str(path))

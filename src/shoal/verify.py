@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import DataError, ParameterError
+from shoal.errors import DataError, ParameterError, whole_number
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Schema
 
@@ -56,7 +57,7 @@ class Verdict:
 
 def verify(
     source: object,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     k: int = 2,
     *,
     quasi_identifiers: Sequence[str] | None = None,
@@ -69,27 +70,30 @@ def verify(
     Guarantee: if the verdict is ok, every combination of published quasi-identifier values that occurs in the table
     occurs at least k times, and no column that the schema keeps back is in it.
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 2:
-        raise ParameterError(f"k must be a whole number of at least 2. Got {k!r} instead.")
+    k = whole_number("k", k, least=2)
+    if schema is not None and quasi_identifiers:
+        raise ParameterError("give a schema or quasi_identifiers, not both.")
+    if isinstance(schema, str | Path):
+        schema = Schema.load(schema)
     names = list(schema.quasi_identifiers if schema is not None else quasi_identifiers or ())
     if not names:
         raise ParameterError("there is no quasi-identifier to verify.", hint="Give a schema, or name the columns.")
-    table = read_text(source, expected=names)
+    table = read_text(source, names if schema is None else [*schema.published, *_bounds(names)])
     file = str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else None
     for name in names:
-        if table.column_names.count(name) != 1:
-            raise DataError(
-                f"the table has no column {name!r}, or has it twice: it is no release of this schema.",
-                file=file,
-                column=name,
-            )
+        if name not in table.column_names:
+            raise DataError(f"the table has no column {name!r}: it is no release.", file=file, column=name)
     if table.num_rows == 0:
         raise DataError("the table has no rows.", file=file)
 
-    bounds = [name + suffix for name in names for suffix in ("_lo", "_hi")]
-    bounds = [name for name in bounds if name in table.column_names and not (schema and name in schema.columns)]
-    keys = _plain(table.select(names + bounds))
-    classes = keys.group_by(keys.column_names, use_threads=False).aggregate([([], "count_all")])
+    bounds = [name for name in _bounds(names) if name in table.column_names and not (schema and name in schema.columns)]
+    try:
+        keys = _plain(table.select(names + bounds))
+        classes = keys.group_by(keys.column_names, use_threads=False).aggregate([([], "count_all")])
+    except pa.ArrowException:
+        classes = None
+    if classes is None:
+        raise DataError("a quasi-identifier holds values that cannot be compared, such as lists.", file=file)
     small = classes.filter(pc.less(classes["count_all"], k))
     found = pc.min(classes["count_all"]).as_py()
 
@@ -106,6 +110,10 @@ def verify(
     if schema is not None:
         reasons += _foreign_columns(table.column_names, schema, bounds)
     return Verdict(found, k, table.num_rows, classes.num_rows, suppressed, reasons, small)
+
+
+def _bounds(names: Sequence[str]) -> list[str]:
+    return [name + suffix for name in names for suffix in ("_lo", "_hi")]
 
 
 def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]) -> list[str]:

@@ -7,8 +7,11 @@ go on running an old copy of those.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,7 +42,23 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else platformdirs.user_cache_path("shoal") / f"kernels-{_sources_digest()}"
 
 
-_CACHE = str(cache_folder())
+def _writable_cache() -> str:
+    """The cache folder; where it cannot be written, one for this process alone.
+
+    Left to itself Numba would write beside the sources. A shared temporary folder would let others plant code in it.
+    """
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return str(folder)
+    except OSError:
+        own = tempfile.mkdtemp(prefix="shoal-kernels-")
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        return own
+
+
+_CACHE = _writable_cache()
 
 
 def kernel(function: F) -> F:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError, one_of
+from shoal.hierarchies.tree import lowest_common
 from shoal.records.codebook import CodeBook
 
 MEASURES = ("il", "lm", "tree", "mi")
@@ -57,9 +58,7 @@ class ColumnCosts(NamedTuple):
                 cost = np.log2(self.steps[hi + 1] - self.steps[lo]) + self.shift
             cost = np.maximum(cost, 0.0)
         else:
-            shared = (self.paths[lo] == self.paths[hi]) & (self.paths[lo] >= 0)
-            depth = np.cumprod(shared, axis=1).sum(axis=1) - 1
-            cost = self.node_costs[self.paths[lo, depth]]
+            cost = self.node_costs[lowest_common(self.paths, lo, hi)]
         return np.where(lo > 0, cost, np.where(hi > 0, self.full, self.single_missing))
 
 
@@ -89,7 +88,8 @@ def column_costs(book: CodeBook, measure: str) -> ColumnCosts:
         assert book.axis is not None
         assert book.domain is not None
         width = book.domain[1] - book.domain[0]
-        steps = (book.axis - book.domain[0]) / width if width > 0 else np.zeros(len(book.axis))
+        # In a domain of one value every cell of two values lies outside, at full cost.
+        steps = (book.axis - book.domain[0]) / width if width > 0 else np.arange(len(book.axis), dtype=np.float64)
         return _costs(STEPS, book, 1.0, steps=np.concatenate([[0.0], steps]))
     tree = book.tree
     costs = tree.breadths if measure == "lm" else tree.heights / max(1, tree.height)

@@ -72,7 +72,7 @@ def show(release: shoal.Release, output: Path) -> None:
         f"  Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}, LM {measures['lm']:.4f}); "
         "0% is the original table, 100% nothing but `*`."
     )
-    screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True)
+    screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
 
 
 def _options(method: str, given: list[str]) -> dict[str, object]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import signal
+import sys
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -38,4 +40,13 @@ def options(
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ✓ is no reason to fail
+    signal.signal(signal.SIGTERM, _stop)
     app()
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    """Being told to end is an interruption: what is half done is cleaned up."""
+    raise KeyboardInterrupt

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 import shoal
@@ -95,5 +96,5 @@ def _show_rows(title: str, rows: pa.Table) -> None:
     for name in rows.column_names:
         table.add_column(name, no_wrap=True)
     for row in rows.to_pylist():
-        table.add_row(*("[dim]missing[/]" if cell is None else str(cell).replace("[", r"\[") for cell in row.values()))
+        table.add_row(*("[dim]missing[/]" if cell is None else escape(str(cell)) for cell in row.values()))
     screen.print(table)

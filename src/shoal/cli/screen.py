@@ -9,6 +9,7 @@ import functools
 import json
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,8 @@ def command(function: Command) -> Command:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            function(*args, **kwargs)
+            with notes(as_json=kwargs["as_json"]):
+                function(*args, **kwargs)
         except shoal.ShoalError as error:
             _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
             raise typer.Exit(2) from None
@@ -98,6 +100,21 @@ class Bar(shoal.Progress):
     def advance(self, steps: int) -> None:
         if self._task is not None:
             self._bars.advance(self._task, steps)
+
+
+@contextmanager
+def notes(*, as_json: bool) -> Iterator[None]:
+    """Show what the library warns of as a note on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", shoal.ShoalWarning)
+        yield
+    for warning in caught:
+        if not issubclass(warning.category, shoal.ShoalWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        elif as_json:
+            print(json.dumps({"note": str(warning.message)}, ensure_ascii=False), file=sys.stderr)  # noqa: T201
+        else:
+            messages.print(f"Note: {warning.message}", markup=False)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 import shoal
@@ -55,9 +56,9 @@ def _show(verdict: shoal.Verdict, *, show_values: bool) -> None:
         table = Table(title="The smallest classes (values of the published rows)")
         classes = verdict.offending.sort_by("count_all").slice(0, SHOWN)
         for name in classes.column_names:
-            table.add_column("rows" if name == "count_all" else name)
+            table.add_column("rows" if name == "count_all" else escape(name))
         for row in classes.to_pylist():
-            table.add_row(*("" if value is None else str(value) for value in row.values()))
+            table.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
         screen.print(table)
     elif verdict.offending.num_rows:
         screen.print("  The classes themselves are shown by --show-values on a terminal.")

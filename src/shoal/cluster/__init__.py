@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
-from shoal.errors import InternalError, ParameterError, one_of
+from shoal.errors import InternalError, ParameterError, one_of, whole_number
 from shoal.partition import Partition
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records
@@ -68,7 +68,8 @@ def cluster(
     records, arguments and seed give the same partition.
     """
     options = dict(options or {})
-    check_parameters(k, method, measure, options)
+    check_parameters(k, method, measure, options, seed)
+    k = int(k)
     if k > len(records):
         raise ParameterError(
             f"k must be at most the number of records, {len(records)}. Got {k} instead.",
@@ -84,13 +85,11 @@ def cluster(
     return partition
 
 
-def check_parameters(k: int, method: str, measure: str, options: Mapping[str, object]) -> None:
+def check_parameters(k: int, method: str, measure: str, options: Mapping[str, object], seed: int | None = None) -> None:
     """Refuse what can be refused before any data is read."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise ParameterError(
-            f"k must be a whole number of at least 2. Got {k!r} instead.",
-            hint="With k = 5 every record hides among at least 4 others.",
-        )
+    whole_number("k", k, least=2)
+    if seed is not None:
+        whole_number("seed", seed, least=0)
     if method not in METHODS:
         raise ParameterError(one_of("method", method, METHODS))
     if measure not in MEASURES:

@@ -41,4 +41,5 @@ def adult_schema(name: str = "papers") -> Schema:
         raise ParameterError(one_of("the schema", name, SCHEMAS))
     return Schema.load(ADULT / f"{name}.toml")
 
+
 __all__ = ["adult", "adult_schema", "census", "census_changes", "census_schema"]

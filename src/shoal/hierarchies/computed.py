@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,7 @@ from shoal.errors import HierarchyError, one_of
 from shoal.hierarchies.tree import ROOT, Tree, grow_levels, tree_of
 
 # An axis is the place of each value on a line: the number itself, or days since 1970-01-01.
-Axis = NDArray[np.int64] | NDArray[np.float64]
+Axis = NDArray[np.number[Any]]
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,12 @@ class IntervalLevels:
     origin: float = 0
 
     def __post_init__(self) -> None:
+        numbers = [*self.widths, self.origin]
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
+            raise HierarchyError(f"interval widths and origin must be numbers. Got {numbers} instead.")
         if not self.widths or any(width <= 0 for width in self.widths):
             raise HierarchyError(f"interval widths must be positive numbers. Got {list(self.widths)} instead.")
-        for narrow, wide in zip(self.widths, self.widths[1:], strict=False):
+        for narrow, wide in pairwise(self.widths):
             if wide <= narrow or abs(wide / narrow - round(wide / narrow)) > 1e-9:
                 raise HierarchyError(
                     f"the hierarchy is inconsistent: interval width {wide:g} is not a multiple of {narrow:g}.",
@@ -62,40 +68,44 @@ class IntervalLevels:
     def grow(self, axis: Axis, leaves: list[str], domain: tuple[float, float]) -> Tree:
         """The tree over sorted distinct numbers. Whole numbers get closed labels (`[30..34]`), others `[30..35)`."""
         whole = axis.dtype.kind == "i" and all(float(x).is_integer() for x in (*self.widths, self.origin))
-        bins = self._bins(axis, whole)
+        if len(axis) and max(abs(float(axis[0])), abs(float(axis[-1]))) / self.widths[0] > 2**52:
+            raise HierarchyError(f"interval width {self.widths[0]:g} is too narrow for the size of the numbers.")
+        finest = self._finest(axis, whole)
         levels: list[_Level] = []
-        for level, width in enumerate(self.widths):
-            if level:
-                bins = bins // round(width / self.widths[level - 1])  # exact nesting, whatever the rounding below
-            starts = np.unique(bins) * width + self.origin
-            ends = starts + width - (1 if whole else 0)
-            names = [
-                _closed(int(a), int(b)) if whole else f"[{_short(a, width)}..{_short(b, width)})"
-                for a, b in zip(starts, ends, strict=True)
-            ]
-            levels.append(_Level(bins, names, starts.astype(np.float64), ends.astype(np.float64)))
+        for width in self.widths:
+            # Wider intervals are whole multiples of the finest: they nest exactly and share its bounds.
+            times = round(width / self.widths[0])
+            bins = finest // times
+            distinct = np.unique(bins).tolist()
+            starts = [self._bound(index * times, whole) for index in distinct]
+            ends = [self._bound((index + 1) * times, whole) - (1 if whole else 0) for index in distinct]
+            names = [_closed(a, b) if whole else f"[{a!r}..{b!r})" for a, b in zip(starts, ends, strict=True)]
+            levels.append(_Level(bins, names, np.array(starts, axis.dtype), np.array(ends, axis.dtype)))
         return _grow_axis(axis, leaves, levels, domain, 1.0 if axis.dtype.kind == "i" else 0.0)
 
-    def _bins(self, axis: Axis, whole: bool) -> NDArray[np.int64]:
-        """The finest interval of each number. 0.3 lies in [0.3..0.4) although 0.3 / 0.1 < 3 in floating point."""
+    def _bound(self, index: int, whole: bool) -> float:
+        """Where the finest interval with this number begins: exact, or without the noise of floating point (0.3)."""
         if whole:
-            return (axis.astype(np.int64) - int(self.origin)) // int(self.widths[0])
-        quotient = (axis - self.origin) / self.widths[0]
-        if np.abs(quotient).max(initial=0) > 2**52:
-            raise HierarchyError(f"interval width {self.widths[0]:g} is too narrow for the size of the numbers.")
-        near = np.rint(quotient)
-        bins = np.where(np.abs(quotient - near) <= 1e-12 * np.maximum(1, np.abs(near)), near, np.floor(quotient))
-        return bins.astype(np.int64)
+            return index * int(self.widths[0]) + int(self.origin)
+        return float(f"{index * self.widths[0] + self.origin:.15g}")
+
+    def _finest(self, axis: Axis, whole: bool) -> NDArray[np.int64]:
+        """The finest interval of each number, so that its published bounds cover it (0.3 / 0.1 is below 3)."""
+        if whole:
+            return np.array([(value - int(self.origin)) // int(self.widths[0]) for value in axis.tolist()], np.int64)
+        finest = []
+        for value in axis.tolist():
+            index = math.floor((value - self.origin) / self.widths[0])
+            while value >= self._bound(index + 1, whole):
+                index += 1
+            while value < self._bound(index, whole):
+                index -= 1
+            finest.append(index)
+        return np.array(finest, np.int64)
 
 
-def _closed(first: int, last: int) -> str:
+def _closed(first: float, last: float) -> str:
     return f"[{first}..{last}]" if last > first else str(first)
-
-
-def _short(bound: float, width: float) -> str:
-    """A bound without the noise of floating point (0.3, not 0.30000000000000004) where that changes nothing."""
-    short = f"{bound:.12g}"
-    return short if abs(float(short) - bound) <= 1e-9 * width else repr(float(bound))
 
 
 DATE_LEVELS: dict[str, tuple[int, Callable[[int], str]]] = {
@@ -142,17 +152,17 @@ class DateLevels:
         return _grow_axis(axis, leaves, levels, domain, 1.0)
 
 
-def _first_day(months: NDArray[np.int64]) -> NDArray[np.float64]:
-    days = (months - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    return days.astype(np.float64)
+def _first_day(months: NDArray[np.int64]) -> NDArray[np.int64]:
+    days: NDArray[np.int64] = (months - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return days
 
 
 @dataclass(frozen=True)
 class _Level:
     keys: NDArray[np.int64]  # of each leaf
     names: list[str]  # of each node
-    starts: NDArray[np.float64]  # of each node, on the axis
-    ends: NDArray[np.float64]
+    starts: Axis  # of each node
+    ends: Axis
 
 
 def _grow_axis(axis: Axis, leaves: list[str], levels: list[_Level], domain: tuple[float, float], unit: float) -> Tree:
@@ -160,14 +170,16 @@ def _grow_axis(axis: Axis, leaves: list[str], levels: list[_Level], domain: tupl
 
     Whole numbers and days are counted (unit 1: from a to b there are b − a + 1 values), others measured (unit 0).
     """
-    low, high = domain
+    span = max(domain[1] - domain[0], unit)
+    # Values outside a declared domain widen what is counted, not what it is measured against: costs clamp at full.
+    low, high = min(domain[0], float(axis[0])) if len(axis) else 0, max(domain[1], float(axis[-1])) if len(axis) else 0
     tree = grow_levels(leaves, [(level.keys, level.names) for level in levels])
     parts = [np.array([high - low])]
     for level in reversed(levels):
         parts.append(np.minimum(level.ends, high) - np.maximum(level.starts, low))
     parts.append(np.zeros(len(axis)))
-    span = max(high - low, unit)
-    breadths = np.clip(np.concatenate(parts) / span, 0, 1) if span else np.zeros(len(tree.labels))
-    starts = [np.array([np.nan]), *(level.starts for level in reversed(levels)), axis.astype(np.float64)]
-    ends = [np.array([np.nan]), *(level.ends for level in reversed(levels)), axis.astype(np.float64)]
+    breadths = np.clip(np.concatenate(parts) / (span or 1.0), 0, 1)
+    nowhere = np.zeros(1, axis.dtype)  # the root has no bounds
+    starts = [nowhere, *(level.starts for level in reversed(levels)), axis]
+    ends = [nowhere, *(level.ends for level in reversed(levels)), axis]
     return replace(tree, breadths=breadths, spans=np.stack([np.concatenate(starts), np.concatenate(ends)], axis=1))

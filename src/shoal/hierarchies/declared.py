@@ -27,6 +27,9 @@ class FlatValues:
         return grow_levels(leaves, [])
 
 
+DEEPEST = 100
+
+
 @dataclass
 class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
@@ -73,6 +76,8 @@ def from_csv(path: Path) -> DeclaredTree:
         raise HierarchyError("the hierarchy file does not exist.", file=str(path)) from None
     except UnicodeDecodeError:
         raise HierarchyError("the hierarchy file is not UTF-8 text.", file=str(path)) from None
+    except OSError as problem:
+        raise HierarchyError(f"the hierarchy cannot be read: {problem.strerror}.", file=str(path)) from None
     lines = text.splitlines()
     delimiter = max(";", ",", "\t", key=lambda sign: sum(sign in line for line in lines))
     try:
@@ -91,8 +96,9 @@ def from_nested(source: Mapping[str, object]) -> DeclaredTree:
             for label, below in inside.items():
                 yield from paths(below, (*above, str(label)), (*open_mappings, id(inside)))
         elif isinstance(inside, list | tuple | set | frozenset) and inside:
-            for leaf in inside:
-                yield (*above, str(leaf))
+            # A set has no order of its own; codes must not depend on the one that it happens to have today.
+            for leaf in sorted(map(str, inside)) if isinstance(inside, set | frozenset) else map(str, inside):
+                yield (*above, leaf)
         elif not inside:
             yield above
         else:
@@ -131,8 +137,12 @@ def from_paths(rows: Iterable[Sequence[str]]) -> DeclaredTree:
                     f"(line {number}).",
                     hint="A label must name one set of values: give the two groups different names.",
                 )
+        if len(path) > DEEPEST:
+            raise HierarchyError(f"line {number} has {len(path)} levels; at most {DEEPEST} make sense.")
     if not seen:
         raise HierarchyError("the hierarchy has no values.")
+    if all(len(path) == 1 for path in seen.values()):  # a list of values: suppression only
+        return DeclaredTree(tuple((ROOT, *path) for path in seen.values()))
     _check(seen, parents)
     return DeclaredTree(tuple(seen.values()))
 
@@ -142,7 +152,7 @@ def _check(seen: dict[str, tuple[str, ...]], parents: dict[str, str]) -> None:
         above, steps = label, 0
         while above in parents:
             above, steps = parents[above], steps + 1
-            if steps > len(parents):
+            if steps > DEEPEST:
                 raise HierarchyError(f"the hierarchy is cyclic: {label!r} is above itself.")
     roots = {path[0] for path in seen.values()}
     if len(roots) > 1:
@@ -150,8 +160,9 @@ def _check(seen: dict[str, tuple[str, ...]], parents: dict[str, str]) -> None:
             f"the hierarchy has {len(roots)} roots ({', '.join(map(repr, sorted(roots)[:3]))}).",
             hint=f"Let every path end in the same label, for example {ROOT!r}.",
         )
+    groups = set(parents.values())
     for label in seen:
-        if label in parents.values():
+        if label in groups:
             raise HierarchyError(
                 f"{label!r} is both a value and a group of values.",
                 hint="A label must name one set of values: rename one of them.",

@@ -7,6 +7,7 @@ which is why a set of values can be kept as a pair of numbers (DESIGN: a group i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Tree:
     breadths: Floats  # of each node: (domain values below − 1) / (all domain values − 1), the LM cost of a cell
     published: Ints  # of each node: the node whose label is published for it (an ancestor below `min_level`)
     min_level: int = 0
-    spans: Floats | None = None  # of each node, on an axis: (nodes, 2), smallest and largest place; NaN at the root
+    spans: NDArray[np.number[Any]] | None = None  # of each node but the root, on an axis: (nodes, 2)
 
     @property
     def height(self) -> int:
@@ -42,10 +43,7 @@ class Tree:
 
     def common_ancestor(self, first: Ints, last: Ints) -> Ints:
         """The node to publish for the leaves `first..last`, elementwise: their LCA, or its stand-in."""
-        shared = (self.paths[first] == self.paths[last]) & (self.paths[first] >= 0)
-        depth = np.cumprod(shared, axis=1).sum(axis=1) - 1
-        lca: Ints = self.paths[first, depth]
-        return self.published[lca]
+        return self.published[lowest_common(self.paths, first, last)]
 
     def at_least(self, level: int) -> Tree:
         """The same tree, publishing nothing below `level` (0 = the values themselves)."""
@@ -76,6 +74,12 @@ class Tree:
         paths[size:, 0] = 0
         paths[size:, 1] = len(self.labels) + np.arange(len(values))
         return tree_of(self.leaves + values, self.labels + values, paths).at_least(self.min_level)
+
+
+def lowest_common(paths: Ints, first: Ints, last: Ints) -> Ints:
+    """The last node that two paths share, elementwise. Row 0 of a table with a row for "missing" has no node: −1."""
+    shared = (paths[first] == paths[last]) & (paths[first] >= 0)
+    return paths[first, np.cumprod(shared, axis=1).sum(axis=1) - 1]
 
 
 def tree_of(leaves: list[str], labels: list[str], paths: Ints) -> Tree:

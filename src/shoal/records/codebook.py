@@ -12,17 +12,17 @@ from datetime import date
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import DataError, HierarchyError, row_list
+from shoal.errors import HierarchyError
 from shoal.hierarchies import ROOT, DateLevels, Hierarchy, IntervalLevels, Tree
-from shoal.hierarchies.computed import PrefixLevels
-from shoal.records.normalize import EPOCH, as_days, as_numbers, as_text, day_numbers
+from shoal.hierarchies.computed import Axis, PrefixLevels
+from shoal.records.normalize import EPOCH, as_days, as_numbers, as_text, day_numbers, number_text, refuse
 from shoal.schema import Column, ColumnType
 
 Codes = NDArray[np.int32]
 MISSING = 0
+LONGEST_CODE = 40  # of a prefix column: every character is a level of its hierarchy
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CodeBook:
     column: Column
     texts: list[str]  # the published form of the single value behind each code from 1 on
     tree: Tree | None  # a hierarchy's tree over the codes from 1 on
-    axis: NDArray[np.float64] | None  # the place of each code from 1 on: numbers, days
+    axis: Axis | None  # the place of each code from 1 on: numbers (whole or not), days
     domain: tuple[float, float] | None  # the smallest and largest value of the axis; frozen per epoch
     counts: NDArray[np.int64]  # how many records have each code from 0 on; frozen per epoch
 
@@ -64,27 +64,26 @@ def _axis_book(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[
     else:
         array = as_numbers(name, data, missing)
     present = array.is_valid().to_numpy(zero_copy_only=False)
-    values, ranks = np.unique(array.drop_null().to_numpy(), return_inverse=True)
+    axis, ranks = np.unique(array.drop_null().to_numpy(), return_inverse=True)
     codes = np.zeros(len(array), np.int32)
     codes[present] = ranks + 1
-    axis = values.astype(np.float64)
-    texts = _axis_texts(values, column)
+    texts = _axis_texts(axis, column)
     domain = _domain(column, axis)
     tree = None
     rule = column.grower.rule if column.grower else None
     if isinstance(rule, IntervalLevels | DateLevels):
-        tree = rule.grow(values, texts, domain).at_least(column.min_level)
+        tree = rule.grow(axis, texts, domain).at_least(column.min_level)
     counts = np.bincount(codes, minlength=len(texts) + 1)
     return CodeBook(name, column, texts, tree, axis, domain, counts), codes
 
 
-def _axis_texts(values: NDArray[np.generic], column: Column) -> list[str]:
+def _axis_texts(axis: Axis, column: Column) -> list[str]:
     if column.type == ColumnType.DATE:
-        return [date.fromordinal(int(day) + EPOCH).isoformat() for day in values.tolist()]
-    return [repr(value) for value in values.tolist()]
+        return [date.fromordinal(int(day) + EPOCH).isoformat() for day in axis.tolist()]
+    return [str(value) if isinstance(value, int) else number_text(value) for value in axis.tolist()]
 
 
-def _domain(column: Column, axis: NDArray[np.float64]) -> tuple[float, float]:
+def _domain(column: Column, axis: Axis) -> tuple[float, float]:
     if column.domain is not None:
         if column.type == ColumnType.DATE:
             low, high = day_numbers(column.domain)
@@ -99,25 +98,17 @@ def _text_book(
 ) -> tuple[CodeBook, Codes]:
     coded = _texts(name, column, data, missing).dictionary_encode()
     found = coded.dictionary.to_pylist()
-    prefixed = isinstance(hierarchy.rule, PrefixLevels)
-    reserved = [ROOT in value if prefixed else value == ROOT for value in found]
-    if any(reserved):
-        _refuse(name, coded, reserved, f"holds {ROOT!r}, which stands for generalized values", "Rename it.")
+    _refuse_reserved(name, column, hierarchy, coded)
     tree = hierarchy.grow(found)
     places = {leaf: place for place, leaf in enumerate(tree.leaves)}
     unknown = [value not in places for value in found]
-    if any(unknown):
-        if column.on_unknown == "error":
-            _refuse(
-                name,
-                coded,
-                unknown,
-                "not in the hierarchy",
-                'Add it there, or say on_unknown = "attach" to put such values under the root.',
-            )
+    if column.on_unknown == "attach":
         new = sorted(value for value, is_new in zip(found, unknown, strict=True) if is_new)
         tree = tree.attach(new)
         places.update({leaf: place for place, leaf in enumerate(new, start=len(places))})
+    else:
+        hint = 'Add it there, or say on_unknown = "attach" to put such values under the root.'
+        _refuse(name, coded, unknown, "not in the hierarchy", hint)
     tree = tree.at_least(column.min_level)
     lookup = np.array([places[value] + 1 for value in found], np.int32)
     codes = np.zeros(len(coded), np.int32)
@@ -136,14 +127,21 @@ def _texts(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str,
     return as_text(name, data, missing)
 
 
+def _refuse_reserved(name: str, column: Column, hierarchy: Hierarchy, coded: pa.DictionaryArray) -> None:
+    """Values that would read as something else in a release."""
+    found = coded.dictionary.to_pylist()
+    if isinstance(hierarchy.rule, PrefixLevels):
+        stars = [ROOT in value for value in found]
+        endless = [len(value) > LONGEST_CODE or "\0" in value for value in found]
+        _refuse(name, coded, endless, f"not a code of up to {LONGEST_CODE} characters", "Make the column categorical.")
+    else:
+        stars = [value == ROOT for value in found]
+    _refuse(name, coded, stars, f"holds {ROOT!r}, which stands for generalized values", "Rename it.")
+    if column.generalize == "set":
+        sets = [value.startswith("{") and value.endswith("}") for value in found]
+        _refuse(name, coded, sets, "looks like a set of values", "Rename it.")
+
+
 def _refuse(name: str, coded: pa.DictionaryArray, bad: list[bool], fault: str, hint: str) -> None:
-    flags = pc.fill_null(pa.array(bad, pa.bool_()).take(coded.indices), False)
-    rows = np.flatnonzero(flags.to_numpy(zero_copy_only=False)) + 1
-    values = [value for value, is_bad in zip(coded.dictionary.to_pylist(), bad, strict=True) if is_bad]
-    raise DataError(
-        f"column {name!r}, {row_list(rows.tolist())}: {fault}.",
-        hint=hint,
-        column=name,
-        rows=rows[:20].tolist(),
-        values=values,
-    )
+    if any(bad):
+        refuse(name, coded.dictionary.take(coded.indices), pa.array(bad, pa.bool_()).take(coded.indices), fault, hint)

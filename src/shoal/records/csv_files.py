@@ -1,55 +1,73 @@
-"""CSV files: delimiter and header detected, every cell read as text (what a cell means is the schema's business)."""
+"""CSV files: delimiter and header detected, every cell read as text (what a cell means is the schema's business).
+
+A reader that guesses wrong publishes the wrong column, so it guesses only on evidence. The first row is the header if
+it holds the expected names. It is a record if it fits, place by place, what the schema says of the columns. Anything
+else is refused. And quotes are checked: one that is never closed would swallow the records behind it into one cell.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from shoal.errors import SHOWN, DataError
+from shoal.errors import DataError, ShoalWarning
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 16
+LONGEST_LINE = 1 << 24
 SAMPLE_ROWS = 200
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+# Expected columns by name, each with a test that its cells pass, or None where any text may stand.
+Expected = Mapping[str, Callable[[str], bool] | None]
+
 
 class CsvFile:
-    """A CSV file. Cells lose surrounding blanks (`39, Male` is common); an empty cell is null."""
+    """A CSV file. An empty cell is null."""
 
-    def __init__(self, path: Path, expected: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, expected: Expected | None = None) -> None:
         self.file: str | None = str(path)
         self._path = path
         sample = self._sample()
-        self.delimiter = _delimiter(sample, expected)
-        rows = [[cell.strip() for cell in row] for row in csv.reader(sample, delimiter=self.delimiter) if row]
-        if not rows:
+        self.delimiter = _delimiter(sample, expected or {})
+        reader = csv.reader(sample, delimiter=self.delimiter)
+        first: list[str] = next((row for row in reader if row), [])
+        if not first:
             raise DataError("the file is empty.", file=self.file)
-        self.has_header = _is_header(rows[0], expected)
-        if self.has_header:
-            self.columns = rows[0]
-        elif len(expected) == len(rows[0]):
+        first = [cell.strip() for cell in first]
+        self._lines_before_data = reader.line_num
+        if _is_header(first, expected):
+            self.columns = first
+            self._check_names()
+        elif expected and _fits(first, expected):
             self.columns = list(expected)
+            self._lines_before_data = 0
+            warnings.warn(
+                f"{path}: no header was found; the columns are taken in the order of the schema.",
+                ShoalWarning,
+                stacklevel=2,
+            )
+        elif expected:
+            raise DataError(
+                "the first line does not name the columns, nor is it a record that fits the schema.",
+                hint=f"Name the columns in the first line: {', '.join(expected)}.",
+                file=self.file,
+                line=1,
+            )
         else:
-            self.columns = [f"column{number}" for number in range(1, len(rows[0]) + 1)]
-        for name in self.columns:
-            if not name or self.columns.count(name) > 1:
-                raise DataError(
-                    f"the header names a column {'twice' if name else 'with an empty name'}.",
-                    hint="Give every column a name of its own.",
-                    file=self.file,
-                    column=name or None,
-                )
+            self.columns = [f"column{number}" for number in range(1, len(first) + 1)]
+            self._lines_before_data = 0
 
-    def load(self, columns: Sequence[str], *, trim: bool = True) -> pa.Table:
-        """These columns as text. `trim=False` keeps every byte of a cell (the verifier compares what was published)."""
+    def load(self, columns: Sequence[str]) -> pa.Table:
+        """These columns as text, every byte of a cell kept."""
         broken = False
 
         def note(row: pa_csv.InvalidRow) -> str:
@@ -62,10 +80,13 @@ class CsvFile:
                 table = pa_csv.read_csv(
                     stream,
                     read_options=pa_csv.ReadOptions(
-                        column_names=self.columns, skip_rows=1 if self.has_header else 0, block_size=1 << 24
+                        column_names=self.columns, skip_rows=self._lines_before_data, block_size=1 << 24
                     ),
                     parse_options=pa_csv.ParseOptions(
-                        delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=note
+                        delimiter=self.delimiter,
+                        newlines_in_values=True,
+                        invalid_row_handler=note,
+                        ignore_empty_lines=len(self.columns) > 1,  # of one column, an empty line is an empty cell
                     ),
                     convert_options=pa_csv.ConvertOptions(
                         include_columns=list(columns),
@@ -79,60 +100,84 @@ class CsvFile:
             broken, table = True, None
         if broken:
             self._explain()
-        if trim:
-            for j, name in enumerate(table.column_names):
-                table = table.set_column(j, name, pc.utf8_trim_whitespace(table[name]))
+        self._check_quotes(table.num_rows)
         return table
+
+    def _check_names(self) -> None:
+        for name in self.columns:
+            if not name or self.columns.count(name) > 1:
+                raise DataError(
+                    f"the header names a column {'twice' if name else 'with an empty name'}.",
+                    hint="Give every column a name of its own.",
+                    file=self.file,
+                    column=name or None,
+                )
 
     def _open(self) -> BinaryIO:
         return pa.input_stream(str(self._path), compression="detect")
 
     def _sample(self) -> list[str]:
+        """The first lines, whole ones."""
         try:
             with self._open() as stream:
                 start = stream.read(SAMPLE_BYTES)
+                while b"\n" not in start and len(start) % SAMPLE_BYTES == 0 and 0 < len(start) < LONGEST_LINE:
+                    start += stream.read(SAMPLE_BYTES)
         except OSError:
             raise DataError("the file cannot be read, or is damaged.", file=self.file) from None
-        # A character may be cut in half at the end of the sample, which is no fault of the file.
-        text = start.decode("utf-8-sig", errors="ignore" if len(start) == SAMPLE_BYTES else "replace")
-        lines = [line for line in text.splitlines(keepends=True) if line.strip()]
-        return lines[:SAMPLE_ROWS] if len(start) < SAMPLE_BYTES else lines[: min(SAMPLE_ROWS, len(lines) - 1)] or lines
+        # A line may be cut at the end of the sample, even inside a character: neither is a fault of the file.
+        lines = start.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+        cut = len(start) >= SAMPLE_BYTES and len(lines) > 1
+        return lines[:-1][:SAMPLE_ROWS] if cut else lines[:SAMPLE_ROWS]
 
-    def _explain(self) -> None:
+    def _check_quotes(self, rows: int) -> None:
+        """A quote that is not closed, or closed by a stray one: the fast reader takes all in between for one cell."""
+        quotes = lines = 0
+        last = b"\n"
+        with self._open() as stream:
+            while block := stream.read(1 << 22):
+                quotes += block.count(b'"')
+                lines += block.count(b"\n")
+                last = block[-1:]
+        lines += last != b"\n"
+        if quotes and (quotes % 2 or lines != rows + self._lines_before_data):
+            for _ in self._widths():
+                pass
+
+    def _explain(self) -> NoReturn:
         """Read again, slowly, to say which lines are broken; the fast reader does not know."""
-        wrong = []
-        try:
-            with self._open() as stream:
-                for line, width in _widths(stream, self.delimiter):
-                    if width != len(self.columns):
-                        wrong.append((line, width))
-        except UnicodeDecodeError:
-            raise DataError("the file is not UTF-8 text.", hint="Convert it first.", file=self.file) from None
-        except (csv.Error, OSError):
-            pass
+        wrong = [(line, width) for line, width in self._widths() if width != len(self.columns)]
         if not wrong:
-            raise DataError("the file cannot be read as CSV: a quote may be open.", file=self.file)
+            raise DataError("the file cannot be read as CSV.", file=self.file)
         (line, width), more = wrong[0], len(wrong) - 1
         raise DataError(
             f"line {line} has {width} cells, the table has {len(self.columns)} columns"
             + (f" (and {more} more broken lines)." if more else "."),
-            hint="Mend or remove the broken lines; look for an open quote.",
+            hint="Mend or remove the broken lines.",
             file=self.file,
-            rows=[line for line, _ in wrong[:SHOWN]],
+            line=line,
         )
 
+    def _widths(self) -> Iterator[tuple[int, int]]:
+        """The first line and the number of cells of every row; strict about quotes."""
+        line, fault = 1, ""
+        try:
+            with self._open() as stream:
+                text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+                reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+                for row in reader:
+                    if row:
+                        yield line, len(row)
+                    line = reader.line_num + 1
+                return
+        except UnicodeDecodeError:
+            fault, line = "the file is not UTF-8 text. Convert it first", 0
+        except (csv.Error, OSError):
+            fault = f"the quotes do not match in the record that begins in line {line}"
+        raise DataError(f"{fault}.", file=self.file, line=line or None)
 
-def _widths(stream: BinaryIO, delimiter: str) -> Iterator[tuple[int, int]]:
-    """The first line and the number of cells of every row."""
-    reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""), delimiter=delimiter)
-    line = 1
-    for row in reader:
-        if row:
-            yield line, len(row)
-        line = reader.line_num + 1
 
-
-def _delimiter(sample: list[str], expected: Sequence[str]) -> str:
+def _delimiter(sample: list[str], expected: Expected) -> str:
     """The sign that cuts the sample into the steadiest and widest rows, or that finds the expected names."""
 
     def score(sign: str) -> tuple[int, float, int]:
@@ -148,7 +193,16 @@ def _delimiter(sample: list[str], expected: Sequence[str]) -> str:
     return max(DELIMITERS, key=score)
 
 
-def _is_header(first: list[str], expected: Sequence[str]) -> bool:
+def _is_header(first: list[str], expected: Expected | None) -> bool:
+    """Half of the names must be there: one of them alone may be a value that happens to be called so."""
     if expected:
-        return bool(set(first) & set(expected))
+        return 2 * len(set(first) & set(expected)) >= min(len(first), len(expected))
     return all(cell and not NUMBER.fullmatch(cell) for cell in first) and len(set(first)) == len(first)
+
+
+def _fits(first: list[str], expected: Expected) -> bool:
+    """Whether a row is a record by the evidence of at least one column, and against that of none."""
+    if len(first) != len(expected):
+        return False
+    tests = [(test, cell) for test, cell in zip(expected.values(), first, strict=True) if test is not None and cell]
+    return bool(tests) and all(test(cell) for test, cell in tests)

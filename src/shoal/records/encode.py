@@ -101,5 +101,18 @@ def _carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str,
             return as_days(name, data, missing, column.format)
         case ColumnType.CATEGORICAL | ColumnType.PREFIX:
             return as_text(name, data, missing)
-    array = plain(data)
+    array = plain(name, data)
+    if _hides_a_dictionary(array.type):
+        raise DataError(
+            f"column {name!r} holds {array.type}, which may carry values that no row has.",
+            hint="Make it a plain column.",
+            column=name,
+        )
     return as_text(name, array, missing) if array.type == pa.string() else array
+
+
+def _hides_a_dictionary(kind: pa.DataType) -> bool:
+    """Nested dictionaries, run-end encodings and extension types cannot be taken apart here: what is in them?"""
+    if pa.types.is_nested(kind):
+        return any(_hides_a_dictionary(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind) or isinstance(kind, pa.BaseExtensionType)

@@ -57,11 +57,18 @@ class JsonLinesFile:
                         f"line {number} is not a JSON object.",
                         hint='Every line must be one object, such as {"age": 39}.',
                         file=self.file,
-                        rows=[number],
+                        line=number,
                     )
                 rows.append(row)
+                if _broken_text(row):
+                    raise DataError(f"line {number} holds text that is not Unicode.", file=self.file, line=number)
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _broken_text(row: dict[str, object]) -> bool:
+    """Half of a surrogate pair, which JSON can express and UTF-8 cannot."""
+    return any(isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value) for value in row.values())
 
 
 def _column(values: list[object]) -> pa.Array:

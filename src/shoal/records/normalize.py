@@ -1,95 +1,109 @@
 """One form per type, whatever the source: text, numbers (whole or not), days.
 
-A frame, a Parquet file and a CSV of the same table must give the same codes. Errors name column and rows; the values
-go into the error's sealed part only.
+A frame, a Parquet file and a CSV of the same table give the same codes: blanks around a text are no part of it, whole
+numbers lose their `.0`, days their time, and what the schema calls missing is missing in every dress.
+
+Errors name column and rows; the values go into the error's sealed part only. Arrow's own messages quote values, so
+none of its exceptions may be the context of ours.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shoal.errors import DataError, row_list
 
-EXACT = 2.0**53  # beyond it a float no longer tells whole numbers apart
+EXACT = 2.0**53  # from here on a float no longer tells whole numbers apart
+LARGEST = 1e300  # twice this is still finite
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 WHOLE_TEXT = r"^-?[0-9]+$"
 EPOCH = date(1970, 1, 1).toordinal()
+ROWS_KEPT = 20
 
 
-def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def plain(name: str, column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One contiguous array without a dictionary: a dictionary may carry values that no row has."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps several chunks of very large text
-        raise DataError("a column holds more than 2 GiB of text.")
-    if pa.types.is_dictionary(array.type):
-        values = array.dictionary
-        values = values.cast(pa.string()) if _is_text(values.type) else values  # views cannot be taken from
-        array = values.take(array.indices)
-    if _is_text(array.type) and array.type != pa.string():
-        array = array.cast(pa.string())
-    return array
+    try:
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps several chunks of very large text
+            array = array.cast(pa.large_string()).combine_chunks()
+        if pa.types.is_dictionary(array.type):
+            values = array.dictionary
+            values = values.cast(pa.string()) if is_text(values.type) else values  # views cannot be taken from
+            array = values.take(array.indices)
+        return array.cast(pa.string()) if is_text(array.type) else array
+    except pa.ArrowException:
+        pass
+    raise DataError(f"column {name!r} cannot be read: it holds {column.type}.", column=name)
 
 
 def as_text(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str]) -> pa.Array:
-    """Strings; numbers that are whole lose their `.0`."""
-    array = plain(column)
+    """Strings, without blanks around them."""
+    array = plain(name, column)
     if pa.types.is_floating(array.type):
         array = as_numbers(name, array, missing)
     if pa.types.is_floating(array.type):
-        array = pa.array([None if value is None else repr(value) for value in array.to_pylist()], pa.string())
-    if pa.types.is_nested(array.type) or pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        return pa.array([None if value is None else number_text(value) for value in array.to_pylist()], pa.string())
+    simple = is_text(array.type) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
+    if not (simple or pa.types.is_temporal(array.type) or pa.types.is_decimal(array.type) or _is_null(array)):
         raise DataError(f"column {name!r} holds {array.type}, not values that can be compared.", column=name)
-    return _without(array.cast(pa.string()), missing)
+    try:
+        return _without(pc.utf8_trim_whitespace(array.cast(pa.string())), missing)
+    except pa.ArrowException:
+        pass
+    raise DataError(f"column {name!r} holds {array.type}, which cannot be written as text.", column=name)
+
+
+def number_text(number: float) -> str:
+    """The shortest form that reads back as the same number: `39`, `0.5`, `1e+300`."""
+    text = repr(number)
+    return text[:-2] if text.endswith(".0") else text
 
 
 def as_numbers(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str]) -> pa.Array:
     """int64 where every number is whole, else float64; NaN is missing, infinity is refused."""
-    array = plain(column)
-    if _is_text(array.type):
+    array = plain(name, column)
+    if is_text(array.type):
         array = _numbers_from_text(name, _without(pc.utf8_trim_whitespace(array), missing))
-    elif pa.types.is_integer(array.type) or pa.types.is_null(array.type):
-        try:
-            return array.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise DataError(f"column {name!r} has whole numbers beyond 64 bits.", column=name) from None
-    elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
+    elif pa.types.is_integer(array.type) or _is_null(array):
+        array = _whole(name, array)
+    elif pa.types.is_decimal(array.type):
+        array = _numbers_from_text(name, array.cast(pa.string()))
+    elif not pa.types.is_floating(array.type):
         raise DataError(
             f"column {name!r} is numeric in the schema, but holds {array.type}.",
             hint='Say type = "categorical" or "date", or convert it.',
             column=name,
         )
-    if pa.types.is_integer(array.type):
-        return array
-    array = array.cast(pa.float64())
-    array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
-    _refuse(name, array, pc.is_inf(array), "infinite", "Replace it, or leave it empty.")
-    values = array.drop_null().to_numpy()
-    if len(values) and (np.abs(values) < EXACT).all() and (values == np.rint(values)).all():
-        return array.cast(pa.int64())
-    return array
+    if not pa.types.is_integer(array.type):
+        array = _whole_if_possible(name, array.cast(pa.float64()))
+    return _without_numbers(array, missing)
 
 
 def as_days(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str], form: str | None) -> pa.Array:
     """date32; a time of day is dropped. Text is read as YYYY-MM-DD, or by the column's `format`."""
-    array = plain(column)
-    if _is_text(array.type):
+    array = plain(name, column)
+    if is_text(array.type):
         array = _days_from_text(name, _without(pc.utf8_trim_whitespace(array), missing), form)
-    elif pa.types.is_temporal(array.type) and not (pa.types.is_time(array.type) or pa.types.is_duration(array.type)):
+    elif pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
         # The day as the clock on the wall shows it: a plain cast would go by UTC.
         if pa.types.is_timestamp(array.type) and array.type.tz:
             array = pc.local_timestamp(array)
         array = array.cast(pa.date32(), safe=False)
-    elif pa.types.is_null(array.type):
+    elif _is_null(array):
         array = array.cast(pa.date32())
     else:
         raise DataError(f"column {name!r} is a date in the schema, but holds {array.type}.", column=name)
     days = array.cast(pa.int32())
     known = pc.and_(pc.greater_equal(days, 1 - EPOCH), pc.less_equal(days, date.max.toordinal() - EPOCH))
-    _refuse(name, days, pc.invert(known), "outside the years 1 to 9999", "Mend the date.")
+    refuse(name, days, pc.invert(known), "outside the years 1 to 9999", "Mend the date.")
     return array
 
 
@@ -98,71 +112,99 @@ def day_numbers(bounds: Iterable[object]) -> list[float]:
     return [float(bound.toordinal() - EPOCH) for bound in bounds if isinstance(bound, date)]
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def refuse(name: str, array: pa.Array, bad: pa.Array | NDArray[np.bool_], fault: str, hint: str) -> None:
+    """Raise if any row is bad. Missing values are never bad."""
+    flags = bad if isinstance(bad, np.ndarray) else pc.fill_null(bad, False).to_numpy(zero_copy_only=False)
+    where = np.flatnonzero(flags)
+    if len(where):
+        raise DataError(
+            f"column {name!r}, {row_list((where[:ROWS_KEPT] + 1).tolist(), len(where))}: {fault}.",
+            hint=hint,
+            column=name,
+            rows=(where[:ROWS_KEPT] + 1).tolist(),
+            values=array.take(pa.array(where[:ROWS_KEPT])).to_pylist(),
+        )
+
+
+def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def looks_like_a_number(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None
+
+
+def looks_like_a_day(text: str, form: str | None) -> bool:
+    try:
+        return bool(_parse_day(text, form))
+    except ValueError:
+        return False
+
+
+def _parse_day(text: str, form: str | None) -> date:
+    return datetime.strptime(text, form).date() if form else date.fromisoformat(text)
+
+
+def _is_null(array: pa.Array) -> bool:
+    return bool(pa.types.is_null(array.type))
 
 
 def _without(array: pa.Array, missing: Sequence[str]) -> pa.Array:
     return pc.if_else(pc.is_in(array, pa.array(missing, pa.string())), pa.scalar(None, pa.string()), array)
 
 
+def _without_numbers(array: pa.Array, missing: Sequence[str]) -> pa.Array:
+    """`missing = ["-9"]` holds for a column of numbers too."""
+    for text in missing:
+        if looks_like_a_number(text) and abs(float(text)) < EXACT:
+            array = pc.if_else(pc.equal(pc.cast(array, pa.float64(), safe=False), float(text)), None, array)
+    return array
+
+
+def _whole(name: str, array: pa.Array) -> pa.Array:
+    if pa.types.is_unsigned_integer(array.type):
+        too_large = pc.greater(array.cast(pa.uint64()), pa.scalar(2**63 - 1, pa.uint64()))
+        refuse(name, array, too_large, "beyond 64 bits", "Use smaller numbers, or read it as text.")
+    return array.cast(pa.int64())
+
+
+def _whole_if_possible(name: str, array: pa.Array) -> pa.Array:
+    array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
+    refuse(name, array, pc.is_inf(array), "infinite", "Replace it, or leave it empty.")
+    refuse(name, array, pc.greater(pc.abs(array), LARGEST), "larger than 1e300", "Use another unit.")
+    values = array.drop_null().to_numpy()
+    if len(values) and (np.abs(values) < EXACT).all() and (values == np.rint(values)).all():
+        return array.cast(pa.int64())
+    return array
+
+
 def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
     text = pc.replace_substring_regex(text, r"^\+", "")
-    try:
-        if pc.all(pc.match_substring_regex(text, WHOLE_TEXT)).as_py():
-            return text.cast(pa.int64())
-        return text.cast(pa.float64())
-    except pa.ArrowInvalid:
-        bad = _failures(text, float)
-        _refuse(name, text, bad, "not a number", "Mend it, or change the column's type.")
-        raise DataError(f"column {name!r} has whole numbers beyond 64 bits.", column=name) from None
+    unreadable = _failures(text, looks_like_a_number)
+    refuse(name, text, unreadable, "not a number", "Mend it, or change the column's type.")
+    plain_decimals = pc.replace_substring_regex(text, r"\.0*$", "")
+    if pc.all(pc.match_substring_regex(plain_decimals, WHOLE_TEXT)).as_py():
+        beyond = _failures(plain_decimals, lambda value: -(2**63) <= int(value) < 2**63)
+        refuse(name, text, beyond, "beyond 64 bits", "Use smaller numbers, or read it as text.")
+        return plain_decimals.cast(pa.int64())
+    numbers = text.cast(pa.float64())
+    inexact = pc.and_(pc.greater_equal(pc.abs(numbers), EXACT), pc.is_finite(numbers))
+    inexact = pc.and_(inexact, pc.match_substring_regex(plain_decimals, WHOLE_TEXT))
+    refuse(name, text, inexact, "too many digits to be kept beside fractions", "Round it, or read it as text.")
+    return numbers
 
 
 def _days_from_text(name: str, text: pa.Array, form: str | None) -> pa.Array:
-    if form is None:
-        try:
-            return text.cast(pa.date32())
-        except pa.ArrowInvalid:
-            pass
-
-    def parse(value: str) -> date:
-        return datetime.strptime(value, form).date() if form else date.fromisoformat(value)
-
     wanted = f"of the form {form}" if form else "a date of the form YYYY-MM-DD"
-    _refuse(
-        name,
-        text,
-        _failures(text, parse),
-        f"not {wanted}",
-        'Mend it, or give the column a format such as "%d.%m.%Y".',
-    )
+    hint = 'Mend it, or give the column a format such as "%d.%m.%Y".'
+    refuse(name, text, _failures(text, lambda value: looks_like_a_day(value, form)), f"not {wanted}", hint)
     coded = text.dictionary_encode()
-    days = pa.array([parse(value) for value in coded.dictionary.to_pylist()], pa.date32())
+    days = pa.array([_parse_day(value, form) for value in coded.dictionary.to_pylist()], pa.date32())
     return days.take(coded.indices)
 
 
-def _failures(text: pa.Array, parse: Callable[[str], object]) -> pa.Array:
-    """Where `parse` raises; each distinct value is tried once."""
+def _failures(text: pa.Array, fits: Callable[[str], bool]) -> pa.Array:
+    """Where a text does not fit; each distinct value is tried once."""
     coded = text.dictionary_encode()
-    bad = []
-    for value in coded.dictionary.to_pylist():
-        try:
-            parse(value)
-            bad.append(False)
-        except (ValueError, OverflowError):
-            bad.append(True)
+    bad = [not fits(value) for value in coded.dictionary.to_pylist()]
     return pa.array(bad, pa.bool_()).take(coded.indices)
-
-
-def _refuse(name: str, array: pa.Array, bad: pa.Array, fault: str, hint: str) -> None:
-    """Raise if any row is bad. Missing values are never bad."""
-    where = np.flatnonzero(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
-    if len(where):
-        rows = (where + 1).tolist()
-        raise DataError(
-            f"column {name!r}, {row_list(rows)}: {fault}.",
-            hint=hint,
-            column=name,
-            rows=rows[:20],
-            values=array.take(pa.array(where[:20])).to_pylist(),
-        )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError
+from shoal.hierarchies.declared import DeclaredTree
 from shoal.records.csv_files import CsvFile
+from shoal.records.normalize import looks_like_a_day, looks_like_a_number
 from shoal.records.sources import Source, open_source
-from shoal.schema import Role, Schema
+from shoal.schema import Column, ColumnType, Role, Schema
 
 # Numbers as people write them; `007` and `+5` stay text, because reading them as numbers would lose something.
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
@@ -26,21 +28,19 @@ def read(source: object) -> pa.Table:
     table = opened.load(opened.columns)
     if isinstance(opened, CsvFile):
         for j, name in enumerate(table.column_names):
-            table = table.set_column(j, name, _typed(table[name]))
+            table = table.set_column(j, name, _typed(pc.utf8_trim_whitespace(table[name])))
     return table
 
 
-def read_text(source: object, expected: Sequence[str]) -> pa.Table:
+def read_text(source: object, columns: Sequence[str]) -> pa.Table:
     """A table exactly as it stands: no cell of a CSV is trimmed or typed. For the verifier."""
-    opened = open_source(source, expected)
-    if isinstance(opened, CsvFile):
-        return opened.load(opened.columns, trim=False)
+    opened = open_source(source, dict.fromkeys(columns))
     return opened.load(opened.columns)
 
 
 def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
     """The table that the schema describes, without its identifiers, and the file's name for messages."""
-    opened = open_source(source, expected=list(schema.columns))
+    opened = open_source(source, {name: _test(column, schema.missing) for name, column in schema.columns.items()})
     check_columns(schema, opened)
     dropped = schema.names(Role.IDENTIFIER)
     table = opened.load([name for name in opened.columns if name not in dropped])
@@ -49,16 +49,25 @@ def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
     return table, opened.file
 
 
+def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | None:
+    """Whether a cell can be a value of this column; None if any text can."""
+    if column.type == ColumnType.NUMERIC:
+        return lambda cell: cell in missing or looks_like_a_number(cell)
+    if column.type == ColumnType.DATE:
+        return lambda cell: cell in missing or looks_like_a_day(cell, column.format)
+    if column.grower is not None and isinstance(column.grower.rule, DeclaredTree) and column.on_unknown == "error":
+        known = {path[-1] for path in column.grower.rule.paths}
+        return lambda cell: cell in missing or cell in known
+    return None
+
+
 def check_columns(schema: Schema, source: Source) -> None:
     """Every column of the table has a role, and every column of the schema exists."""
-    doubled = sorted({name for name in source.columns if source.columns.count(name) > 1})
-    if doubled:
-        raise DataError(f"the table has column {doubled[0]!r} twice.", file=source.file, column=doubled[0])
     lacking = [name for name in schema.columns if name not in source.columns]
     if lacking:
         raise DataError(
             f"the schema names {_columns(lacking)} that the table does not have.",
-            hint=f"The table has: {', '.join(source.columns)}.",
+            hint="Name them in the table, or take them out of the schema.",
             file=source.file,
             column=lacking[0],
         )

@@ -1,11 +1,13 @@
 """Where a table comes from: a file or a frame, its column names known before any of its data is loaded.
 
-Names first, data second: a schema can be held against the names, and identifier columns are never loaded at all.
+Names first, data second: a schema can be held against the names, and of CSV and Parquet files the identifier columns
+are never loaded at all.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import DataError
-from shoal.records.csv_files import CsvFile
+from shoal.records.csv_files import CsvFile, Expected
 from shoal.records.json_lines import JsonLinesFile
 
 CSV = (".csv", ".tsv", ".txt", ".data")
@@ -54,21 +56,35 @@ class Frame:
     file: str | None = None
 
     def __init__(self, frame: object) -> None:
-        try:
-            table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-        except (TypeError, ValueError, pa.ArrowException):
-            raise DataError(f"a {type(frame).__name__} cannot be read as a table.") from None
-        # pandas sends its row labels along as a column; they are no data of the table.
-        index = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
-        self._table = table.drop_columns(index)
+        table = frame if isinstance(frame, pa.Table) else _exported(frame)
+        self._table = table
         self.columns = list(self._table.column_names)
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         return self._table.select(list(columns))
 
 
-def open_source(given: object, expected: Sequence[str] = ()) -> Source:
-    """The source behind a path or a frame. `expected` names help to tell a CSV's header from its first record."""
+def _exported(frame: object) -> pa.Table:
+    try:
+        table = pa.table(frame)
+    except Exception:  # whatever the frame's own library raises: its message may quote the data
+        table = None
+    if table is None:
+        raise DataError(f"a {type(frame).__name__} could not be read as a table.", hint="Does it work by itself?")
+    # pandas sends its row labels along as a column; they are no data of the table.
+    return table.drop_columns([name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)])
+
+
+def open_source(given: object, expected: Expected | None = None) -> Source:
+    """The source behind a path or a frame. `expected` columns help to tell a CSV's header from its first record."""
+    source = _open(given, expected)
+    for name, times in Counter(source.columns).items():
+        if times > 1:
+            raise DataError(f"the table has column {name!r} twice.", file=source.file, column=name)
+    return source
+
+
+def _open(given: object, expected: Expected | None) -> Source:
     if isinstance(given, str | Path):
         return _open_file(Path(given), expected)
     if isinstance(given, pa.Table | pa.RecordBatch) or hasattr(given, "__arrow_c_stream__"):
@@ -78,18 +94,18 @@ def open_source(given: object, expected: Sequence[str] = ()) -> Source:
     )
 
 
-def _open_file(path: Path, expected: Sequence[str]) -> Source:
+def _open_file(path: Path, expected: Expected | None) -> Source:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     suffix = suffixes[-1] if suffixes else ""
-    if not path.exists():
-        raise DataError("the file does not exist.", file=str(path))
-    if not path.is_file():
-        raise DataError("is not a file.", file=str(path))
-    if path.stat().st_size == 0:
-        raise DataError("the file is empty.", file=str(path))
     try:
+        if not path.exists():
+            raise DataError("the file does not exist.", file=str(path))
+        if not path.is_file():
+            raise DataError("is not a file.", file=str(path))
+        if path.stat().st_size == 0:
+            raise DataError("the file is empty.", file=str(path))
         if suffix in CSV:
             return CsvFile(path, expected)
         if suffix in PARQUET:

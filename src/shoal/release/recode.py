@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import SchemaError
 from shoal.hierarchies import ROOT
+from shoal.hierarchies.computed import Axis
 from shoal.partition import Partition
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
@@ -83,15 +84,17 @@ def _sets(book: CodeBook, partition: Partition, j: int) -> tuple[list[str | None
     """One cell per group: the values that its records have, in the order of the hierarchy."""
     pairs = np.unique(partition.labels.astype(np.int64) * book.size + partition.codes[:, j])
     members = np.split(pairs % book.size, np.flatnonzero(np.diff(pairs // book.size)) + 1)
+    singles = interval_texts(book, np.arange(book.size, dtype=np.int32), np.arange(book.size, dtype=np.int32))
     cells: list[str | None] = []
     for codes in members:
-        if codes[0] == 0:
-            cells.append(None if len(codes) == 1 else ROOT)
-        elif len(codes) == 1:
-            # min_level holds for single values too; the set of a single value is that value.
-            cells.append(interval_texts(book, codes.astype(np.int32), codes.astype(np.int32))[0])
+        # What is published for a single value: another one may be published under the same label (`min_level`).
+        texts = list(dict.fromkeys(singles[code] for code in codes))
+        if len(texts) == 1:
+            cells.append(texts[0])
+        elif codes[0] == 0:
+            cells.append(ROOT)
         else:
-            cells.append("{" + ",".join(_member(book.texts[code - 1]) for code in codes) + "}")
+            cells.append("{" + ",".join(_member(text) for text in texts if text is not None) + "}")
     return cells, np.arange(len(partition))
 
 
@@ -103,21 +106,18 @@ def _member(text: str) -> str:
 def cell_bounds(book: CodeBook, lo: Ints, hi: Ints) -> tuple[pa.Array, pa.Array]:
     """The smallest and the largest value of each cell, as numbers or dates; null for `*` and for missing."""
     assert book.axis is not None
-    first = np.full(len(lo), np.nan)
-    last = np.full(len(lo), np.nan)
-    present = lo > 0
+    first, last = np.zeros((2, len(lo)), book.axis.dtype)
+    known = lo > 0
     if book.tree is not None and book.tree.spans is not None:
-        nodes = book.tree.common_ancestor(lo[present] - 1, hi[present] - 1)
-        first[present], last[present] = book.tree.spans[nodes].T
+        nodes = np.zeros(len(lo), np.int32)
+        nodes[known] = book.tree.common_ancestor(lo[known] - 1, hi[known] - 1)
+        known &= nodes > 0  # the root spans everything
+        first[known], last[known] = book.tree.spans[nodes[known]].T
     else:
-        first[present] = book.axis[lo[present] - 1]
-        last[present] = book.axis[hi[present] - 1]
-    return _axis_array(book, first), _axis_array(book, last)
+        first[known], last[known] = book.axis[lo[known] - 1], book.axis[hi[known] - 1]
+    return _axis_array(book, first, known), _axis_array(book, last, known)
 
 
-def _axis_array(book: CodeBook, places: NDArray[np.float64]) -> pa.Array:
-    array = pa.array(places, pa.float64(), mask=np.isnan(places))
-    if book.column.type == ColumnType.DATE:
-        return array.cast(pa.int32()).cast(pa.date32())
-    whole = (places[~np.isnan(places)] % 1 == 0).all()
-    return array.cast(pa.int64()) if whole else array
+def _axis_array(book: CodeBook, places: Axis, known: NDArray[np.bool_]) -> pa.Array:
+    array = pa.array(places, mask=~known)
+    return array.cast(pa.int32()).cast(pa.date32()) if book.column.type == ColumnType.DATE else array

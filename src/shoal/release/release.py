@@ -76,7 +76,7 @@ class Release:
         """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`)."""
         path = Path(path)
         check_target(path, force=force, source=self._source)
-        write_release(self.table, self.manifest, path)
+        write_release(self.table, self.manifest, path, force=force)
         return path
 
     def __repr__(self) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -19,6 +22,7 @@ from shoal.release.manifest import now
 
 PARQUET_COMPRESSION = "zstd"
 FORMATS = (".csv", ".parquet")
+EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it with --force."
 
 
 def manifest_path(path: Path) -> Path:
@@ -31,63 +35,127 @@ def check_target(path: Path, *, force: bool, source: str | None) -> None:
         raise OutputError(
             f"a release is written as {' or '.join(FORMATS)}.", hint="Choose such an ending.", file=str(path)
         )
-    if not path.parent.is_dir():
-        raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
-    if not os.access(path.parent, os.W_OK):
-        raise OutputError(f"the folder {path.parent} cannot be written to.", file=str(path))
-    if source is not None and path.exists() and Path(source).exists() and path.samefile(source):
-        raise OutputError("is the file that the records come from; it would be lost.", file=str(path))
-    for target in (path, manifest_path(path)):
-        if target.is_dir():
-            raise OutputError("is a folder.", file=str(target))
-        if target.exists() and not force:
-            raise OutputError(
-                "exists already.", hint="Choose another name, or overwrite it with --force.", file=str(target)
-            )
+    try:
+        if not path.parent.is_dir():
+            raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
+        if not os.access(path.parent, os.W_OK):
+            raise OutputError(f"the folder {path.parent} cannot be written to.", file=str(path))
+        for target in (path, manifest_path(path)):
+            _check_free(target, force=force, source=source)
+    except OSError as problem:
+        raise OutputError(f"cannot be written: {problem.strerror}.", file=str(path)) from None
 
 
-def write_release(table: pa.Table, facts: Mapping[str, object], path: Path) -> None:
+def _check_free(target: Path, *, force: bool, source: str | None) -> None:
+    if not target.exists():
+        return
+    if source is not None and Path(source).exists() and target.samefile(source):
+        raise OutputError("is the file that the records come from; it would be lost.", file=str(target))
+    if target.is_dir():
+        raise OutputError("is a folder.", file=str(target))
+    if not force:
+        raise OutputError(EXISTS, hint=OVERWRITE, file=str(target))
+
+
+def write_release(table: pa.Table, facts: Mapping[str, object], path: Path, *, force: bool) -> None:
     """Write the table and its manifest beside it.
 
-    Guarantee: on an error or an interruption neither is left behind, and what was there before is untouched until both
-    are complete on disk.
+    Guarantee: on an error or an interruption neither is left behind, and what was there before is there again. Without
+    `force` nothing that exists is overwritten, not even what another process wrote a moment ago.
     """
-    mark = f".{secrets.token_hex(4)}.part"
-    data_part = path.with_name(f".{path.name}{mark}")
-    facts_part = path.with_name(f".{path.name}.manifest{mark}")
+    mark = secrets.token_hex(8)
+    parts = [path.with_name(f".{mark}.{kind}.part") for kind in ("data", "manifest")]
+    targets = [path, manifest_path(path)]
     try:
-        _write_table(table, data_part, path.suffix.lower())
-        digest = _sync(data_part)
+        _write_table(table, parts[0], path)
+        digest = _sync(parts[0])
         content = {"file": path.name, "sha256": digest, "created": now(), **facts}
-        facts_part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        _sync(facts_part)
-        # The old manifest must not stand beside the new data, not even if the power fails between the two moves.
-        manifest_path(path).unlink(missing_ok=True)
-        data_part.replace(path)
-        facts_part.replace(manifest_path(path))
+        parts[1].write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _sync(parts[1])
+        _move_both(parts, targets, force=force)
     except OSError as problem:
         raise OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path)) from None
     finally:
-        for part in (data_part, facts_part):
+        for part in parts:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
 
-def _write_table(table: pa.Table, path: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        # store_schema=False: the Arrow schema that would be stored can name where the data came from.
-        pq.write_table(table, path, compression=PARQUET_COMPRESSION, store_schema=False)
-        return
+def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -> None:
+    """Put both files in place, or neither: what was there is kept aside until the second one stands."""
+    kept = [part.with_suffix(".kept") for part in parts]
+    moved: list[int] = []
     try:
+        for i, target in enumerate(targets):
+            if force and target.exists():
+                target.replace(kept[i])
+            moved.append(i)
+            _place(parts[i], target)
+        _sync_folder(targets[0].parent)
+    except BaseException:
+        for i in moved:
+            # A target that another process wrote is not ours to remove: ours is the one that our part is linked to.
+            if not parts[i].exists() or (targets[i].exists() and targets[i].samefile(parts[i])):
+                targets[i].unlink(missing_ok=True)
+            if kept[i].exists():
+                kept[i].replace(targets[i])
+        raise
+    finally:
+        for old in kept:
+            with suppress(OSError):
+                old.unlink(missing_ok=True)
+
+
+def _place(part: Path, target: Path) -> None:
+    """Give the finished part its name, unless that name is taken."""
+    try:
+        target.hardlink_to(part)
+    except FileExistsError:
+        raise OutputError(EXISTS, hint=OVERWRITE, file=str(target)) from None
+    except OSError:  # a file system without links
+        if target.exists():
+            raise OutputError(EXISTS, hint=OVERWRITE, file=str(target)) from None
+        part.replace(target)
+
+
+def _write_table(table: pa.Table, part: Path, path: Path) -> None:
+    try:
+        if path.suffix.lower() == ".parquet":
+            # store_schema=False: the Arrow schema that would be stored can name where the data came from.
+            pq.write_table(table, part, compression=PARQUET_COMPRESSION, store_schema=False)
+        else:
+            _write_csv(table, part)
+        return
+    except pa.ArrowException:  # its message may quote a value
+        pass
+    raise OutputError(f"a column holds values that {path.suffix} cannot express.", file=str(path))
+
+
+def _write_csv(table: pa.Table, part: Path) -> None:
+    """Quotes only where they are needed, which Arrow decides for a file as a whole."""
+    if table.num_columns == 1:  # a row without a value would be an empty line, which many readers pass over
+        table = table.set_column(0, table.column_names[0], pc.fill_null(table[0].cast(pa.string()), ""))
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(table.column_names)
+    for quoting in ("needed",) if table.num_columns == 1 else ("none", "needed"):
+        with part.open("wb") as file:
+            file.write(header.getvalue().encode())
+            try:
+                pa_csv.write_csv(table, file, pa_csv.WriteOptions(include_header=False, quoting_style=quoting))
+                return
+            except pa.ArrowInvalid:
+                if quoting == "needed":
+                    raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new names to disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
         try:
-            # Quotes only where they are needed, which Arrow decides for a file as a whole.
-            pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="none", quoting_header="none"))
-        except pa.ArrowInvalid:
-            pa_csv.write_csv(table, path, pa_csv.WriteOptions(quoting_style="needed", quoting_header="needed"))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        raise OutputError(
-            "a column holds values that CSV cannot express.", hint="Write Parquet.", file=str(path)
-        ) from None
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _sync(path: Path) -> str:

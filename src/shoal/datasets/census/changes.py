@@ -95,7 +95,7 @@ def _neighbours(column: pa.ChunkedArray, rng: np.random.Generator) -> pa.Array:
     """Another code of the same area; those without a code stay without."""
     codes = np.array(zips()[0])
     areas = codes.astype("U3")
-    result = []
+    result: list[str | None] = []
     for code in column.to_pylist():
         if code is None:
             result.append(None)

@@ -24,7 +24,14 @@ from shoal.errors import ParameterError
 
 TODAY = np.datetime64("2025-01-01", "D")
 SMALLEST, LARGEST = 10, 10_000_000
-MISSING = {"zip": 0.004, "marital_status": 0.01, "education": 0.03, "occupation": 0.04, "country": 0.008, "income": 0.06}
+MISSING = {
+    "zip": 0.004,
+    "marital_status": 0.01,
+    "education": 0.03,
+    "occupation": 0.04,
+    "country": 0.008,
+    "income": 0.06,
+}
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,7 +50,7 @@ def census(n: int, seed: int = 0, *, first_id: int = 1) -> pa.Table:
 def people(n: int, rng: np.random.Generator, first_id: int) -> pa.Table:
     """The same without a smallest n, from a generator that goes on."""
     days = ages_in_days(n, rng)
-    years = days // 365.25
+    years: Floats = np.floor(days / 365.25)
     # More boys are born, more women grow old.
     female = rng.random(n) < 0.485 + 0.02 * (years > 30) + 0.18 * np.clip((years - 60) / 35, 0, 1)
     place = rng.choice(len(zips()[0]), n, p=zips()[1])
@@ -79,7 +86,9 @@ def person_ids(first: int, n: int) -> pa.Array:
 
 def names(n: int, rng: np.random.Generator) -> pa.Array:
     """Common names are common: ranks by a power law."""
-    drawn = [pa.array(all_names).take(pa.array(power_law(len(all_names), n, rng))) for all_names in (FIRST_NAMES, LAST_NAMES)]
+    drawn = [
+        pa.array(all_names).take(pa.array(power_law(len(all_names), n, rng))) for all_names in (FIRST_NAMES, LAST_NAMES)
+    ]
     return pc.binary_join_element_wise(*drawn, " ")
 
 
@@ -210,7 +219,7 @@ def occupations(years: Floats, female: NDArray[np.bool_], education: Ints, rng: 
 def incomes(
     years: Floats, female: NDArray[np.bool_], education: Ints, city: NDArray[np.bool_], rng: np.random.Generator
 ) -> pa.Array:
-    """Log-normal in hundreds: more with education and age up to 55, less for women, more in cities; none for children."""
+    """Log-normal, in hundreds: more with education, with age up to 55, for men, in cities; none for children."""
     level = np.array([7.0, 7.1, 7.4, 7.7, 7.75, 7.9, 8.05, 8.25, 8.5])[education]
     log = level + 0.5 * np.exp(-(((years - 55) / 25) ** 2)) - 0.15 * female + 0.08 * city
     drawn = np.exp(log + 0.45 * rng.standard_normal(len(years)))

@@ -91,19 +91,20 @@ DIAGNOSES: dict[str, tuple[float, float, float, float]] = {
     "cystic fibrosis": (0.05, 0.02, 0.0, 1.0),
 }
 FIRST_NAMES = (
-    "Ada Adam Aisha Alba Alex Alma Amir Anna Anton Aron Bela Ben Berta Boris Cara Carl Clara Cleo Dana Dario David Dina "
-    "Edgar Ela Elif Elsa Emil Emma Enzo Eva Felix Fina Finn Flora Frida Gina Goran Greta Hana Hugo Ida Igor Ilse Ines "
-    "Ivan Jana Jonas Julia Karim Karl Kaya Lara Lena Leo Lia Lina Luca Luis Maja Marc Maria Mia Mila Mina Nadia Nils "
-    "Nina Noah Nora Olga Omar Oskar Otto Paul Petra Pia Quentin Rafa Rosa Ruth Sam Sara Selma Simon Sofia Stella Sven "
-    "Tara Theo Tilda Timo Tom Uma Ute Vera Victor Wanda Willi Xenia Yara Yusuf Zara Zeno"
+    "Ada Adam Aisha Alba Alex Alma Amir Anna Anton Aron Bela Ben Berta Boris Cara Carl Clara Cleo Dana Dario "
+    "David Dina Edgar Ela Elif Elsa Emil Emma Enzo Eva Felix Fina Finn Flora Frida Gina Goran Greta Hana Hugo Ida "
+    "Igor Ilse Ines Ivan Jana Jonas Julia Karim Karl Kaya Lara Lena Leo Lia Lina Luca Luis Maja Marc Maria Mia "
+    "Mila Mina Nadia Nils Nina Noah Nora Olga Omar Oskar Otto Paul Petra Pia Quentin Rafa Rosa Ruth Sam Sara "
+    "Selma Simon Sofia Stella Sven Tara Theo Tilda Timo Tom Uma Ute Vera Victor Wanda Willi Xenia Yara Yusuf Zara "
+    "Zeno"
 ).split()
 LAST_NAMES = (
-    "Abel Adler Akin Albers Arndt Bach Bauer Becker Berg Brandt Braun Busch Costa Cruz Dahl Diaz Ebert Engel Ernst Fiedler "
-    "Fischer Frank Fuchs Garcia Geiger Graf Gross Haas Hahn Hansen Hartmann Heller Hoffmann Horn Huber Ivanov Jansen Jung "
-    "Kaiser Kaya Keller Klein Koch Kowalski Kraus Krueger Lang Lehmann Lopez Lorenz Ludwig Maier Martin Marx Mayer Meyer "
-    "Moreau Mueller Nagel Neumann Nguyen Novak Okafor Otto Papas Peters Pfeiffer Pohl Popescu Reich Richter Roth Rossi "
-    "Sauer Schmidt Schneider Schulz Seidel Simon Sommer Stein Tanaka Thomas Toth Uhl Ulrich Vogel Wagner Weber Weiss "
-    "Werner Winter Wolf Yilmaz Zander Ziegler Zimmer"
+    "Abel Adler Akin Albers Arndt Bach Bauer Becker Berg Brandt Braun Busch Costa Cruz Dahl Diaz Ebert Engel "
+    "Ernst Fiedler Fischer Frank Fuchs Garcia Geiger Graf Gross Haas Hahn Hansen Hartmann Heller Hoffmann Horn "
+    "Huber Ivanov Jansen Jung Kaiser Kaya Keller Klein Koch Kowalski Kraus Krueger Lang Lehmann Lopez Lorenz "
+    "Ludwig Maier Martin Marx Mayer Meyer Moreau Mueller Nagel Neumann Nguyen Novak Okafor Otto Papas Peters "
+    "Pfeiffer Pohl Popescu Reich Richter Roth Rossi Sauer Schmidt Schneider Schulz Seidel Simon Sommer Stein "
+    "Tanaka Thomas Toth Uhl Ulrich Vogel Wagner Weber Weiss Werner Winter Wolf Yilmaz Zander Ziegler Zimmer"
 ).split()
 
 
