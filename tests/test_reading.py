@@ -163,7 +163,7 @@ def test_json_lines_may_mix_numbers_and_text_and_leave_fields_out(tmp_path: Path
         ("people.parquet", "not parquet", "not a Parquet file"),
         ("people.jsonl", f'{{"age": 39}}\n{{"age": "{SECRET}"\n', "line 2 is not a JSON object"),
         ("list.jsonl", "[1, 2]\n", "line 1 is not a JSON object"),
-        ("damaged.csv.gz", gzip.compress(HEADER.encode() * 1000)[:40], "damaged|cannot be read"),
+        ("damaged.csv.gz", gzip.compress(HEADER.encode() * 1000, mtime=0)[:40], "damaged|cannot be read"),
     ],
 )
 def test_broken_files_are_named_and_not_quoted(
