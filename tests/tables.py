@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -198,3 +199,24 @@ def tables(draw: st.DrawFn, min_rows: int = 2, max_rows: int = 40, sets: bool = 
     specs: dict[str, dict[str, object]] = {name: column.spec for name, column in columns.items()}
     schema = shoal.Schema(columns={**specs, "ill": {"role": "sensitive"}})
     return MadeTable(schema, pa.table(data), columns)
+
+
+def covers(cell: str | None, column: MadeColumn, value: object) -> bool:
+    """Whether a published cell covers one original value, read from the cell's text alone."""
+    if cell is None:
+        return value is None
+    if cell == "*":
+        return True
+    if value is None:
+        return False
+    if cell == str(value):
+        return True
+    if cell.startswith("{"):
+        members = re.findall(r'"((?:[^"]|"")*)"|([^,{}"]+)', cell)
+        return str(value) in [quoted.replace('""', '"') or bare for quoted, bare in members]
+    if column.plain.path is not None:
+        return cell in column.plain.path(value)
+    low, high = cell.strip("[]").split("..")
+    if isinstance(value, dt.date):
+        return dt.date.fromisoformat(low) <= value <= dt.date.fromisoformat(high)
+    return float(low) <= float(value) <= float(high)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.kernels import cell_cost
 from shoal.cluster import METHODS, cluster
-from shoal.measures import losses
+from shoal.measures import total_loss
 from shoal.partition import Partition
 from shoal.records.encode import Records, encode
 from tests.reference.mondrian import mondrian
@@ -64,7 +64,7 @@ def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> Non
     records = adult_records(1)
     same = Records(np.repeat(records.codes, 50, axis=0), records.books, records.carried, records.order)
     partition = cluster(same, 4, method=method, options=options)
-    assert losses(partition, same.books)["il"] == 0
+    assert total_loss(partition, same.books) == 0
 
 
 @variants
@@ -123,7 +123,7 @@ def test_losses_on_adult_are_pinned(method: str, options: dict[str, Any]) -> Non
     pinned = ADULT_LOSSES[method, tuple(options.items())]
     for k, loss in pinned.items():
         partition = cluster(records, k, method=method, options=options)
-        assert losses(partition, records.books)["il"] == pytest.approx(loss, abs=0.5)
+        assert total_loss(partition, records.books) == pytest.approx(loss, abs=0.5)
 
 
 @pytest.mark.parametrize("k", [1, 0, -3, 2.5, True, "5"])

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.boxes.costs import cost_tables
 from shoal.boxes.kernels import cell_cost
-from shoal.measures import losses
+from shoal.measures import total_loss
 from shoal.partition import Partition
 from shoal.records.encode import encode
 
@@ -43,7 +43,7 @@ TABLE_1_SCHEMA = shoal.Schema(
 def test_truta_campan_table_1(labels: list[int], loss: float) -> None:
     records = encode(TABLE_1, TABLE_1_SCHEMA)
     partition = Partition.from_labels(records.codes, np.array(labels), k=2)
-    assert losses(partition, records.books)["il"] == pytest.approx(loss, abs=5e-5)
+    assert total_loss(partition, records.books) == pytest.approx(loss, abs=5e-5)
 
 
 # Byun et al. (2007), Fig. 3 and Fig. 4.

@@ -20,30 +20,9 @@ import shoal
 from shoal.release import write as write_module
 from shoal.release.shuffle import new_shuffle_key, shuffled
 from tests.reference.costs import ancestor
-from tests.tables import MadeColumn, MadeTable, tables
+from tests.tables import MadeTable, covers, tables
 
 ADULT_SCHEMA = shoal.datasets.adult_schema()
-
-
-def covers(cell: str | None, column: MadeColumn, value: object) -> bool:
-    """Whether a published cell covers one original value, read from the cell's text alone."""
-    if cell is None:
-        return value is None
-    if cell == "*":
-        return True
-    if value is None:
-        return False
-    if cell == str(value):
-        return True
-    if cell.startswith("{"):
-        members = re.findall(r'"((?:[^"]|"")*)"|([^,{}"]+)', cell)
-        return str(value) in [quoted.replace('""', '"') or bare for quoted, bare in members]
-    if column.plain.path is not None:
-        return cell in column.plain.path(value)
-    low, high = cell.strip("[]").split("..")
-    if isinstance(value, dt.date):
-        return dt.date.fromisoformat(low) <= value <= dt.date.fromisoformat(high)
-    return float(low) <= float(value) <= float(high)  # type: ignore[arg-type]
 
 
 @given(made=tables(sets=True), k=st.integers(2, 5))

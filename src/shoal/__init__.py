@@ -15,6 +15,7 @@ from shoal.errors import (
     VerificationError,
 )
 from shoal.hierarchies import Hierarchy
+from shoal.measures import Report, measure
 from shoal.progress import Progress
 from shoal.records.reading import read
 from shoal.release import Release
@@ -33,6 +34,7 @@ __all__ = [
     "ParameterError",
     "Progress",
     "Release",
+    "Report",
     "Role",
     "Schema",
     "SchemaError",
@@ -43,6 +45,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "datasets",
+    "measure",
     "read",
     "verify",
 ]

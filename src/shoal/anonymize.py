@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
 from shoal.errors import VerificationError
-from shoal.measures import losses
+from shoal.measures import holder_report, public_report, value_numbers
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import encode
 from shoal.records.reading import read_for
@@ -14,7 +15,7 @@ from shoal.release import Release
 from shoal.release.manifest import describe_columns, manifest
 from shoal.release.recode import recode
 from shoal.release.shuffle import new_shuffle_key, shuffled
-from shoal.schema import Schema
+from shoal.schema import Role, Schema
 from shoal.verify import verify
 
 
@@ -51,11 +52,14 @@ def anonymize(
     progress.stage("recoding")
     order = shuffled(len(records), new_shuffle_key())
     published = recode(records, partition, order, bounds=bounds)
-    measures = losses(partition, records.books)
     progress.stage("verifying")
     verdict = verify(published, schema, k)
     if not verdict.ok:
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
+    progress.stage("measuring")
+    public, _ = public_report(published, schema)
+    names = schema.names(Role.SENSITIVE)
+    sensitive = value_numbers(records.carried[names[0]]) if names else None
     return Release(
         published,
         manifest=manifest(
@@ -65,12 +69,13 @@ def anonymize(
             method=method,
             measure=measure,
             options=options,
-            measures=measures,
+            measures=public.totals,
             classes=verdict.classes,
             smallest_class=verdict.k,
         ),
         labels=partition.labels,
         order=order,
-        measures=measures,
+        public=public,
+        holder=cache(lambda: holder_report(records, partition, public, sensitive)),
         source=None if file is None else str(Path(file).resolve()),
     )

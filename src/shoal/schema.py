@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from enum import StrEnum
+from html import escape
 from pathlib import Path
 
 from shoal.errors import SchemaError, one_of
@@ -257,6 +258,16 @@ class Schema:
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self.names(role))} {role}" for role in Role if self.names(role))
         return f"<Schema of {len(self.columns)} columns: {counts}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{column.role}</td><td>{column.type or ''}</td>"
+            f"<td>{escape(type(column.grower.rule).__name__) if column.grower else ''}</td></tr>"
+            for name, column in self.columns.items()
+        )
+        heads = "".join(f"<th>{head}</th>" for head in ("column", "role", "type", "hierarchy"))
+        return f"<p><b>{escape(repr(self).strip('<>'))}</b></p><table><tr>{heads}</tr>{rows}</table>"
 
 
 def _column(name: str, given: Mapping[str, object], source: str | None) -> Column:

@@ -62,14 +62,14 @@ def anonymize(
 
 def show(release: shoal.Release, output: Path) -> None:
     """The release in a few lines, for a person."""
-    measures = release.measures()
+    measures = release.measures(public=True)
     classes = number(int(str(release.manifest["equivalence_classes"])))
     screen.print(
         f"[bold green]✓[/] {number(release.table.num_rows)} records in {classes} classes of at least {release.k} "
         "that look the same, verified."
     )
     screen.print(
-        f"  Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}, LM {measures['lm']:.4f}); "
+        f"  Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."
     )
     screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)

@@ -1,11 +1,73 @@
-"""Measures: what a release has lost. Each has one sentence for somebody who has never heard of it."""
+"""Measures: what a release has lost, and what an attacker gains.
 
-from shoal.measures.loss import losses
+Public measures come from the published rows and the schema; the holder's need the originals.
+"""
 
-MEANINGS: dict[str, str] = {
-    "il": "Total information loss: how wide the published cells are, added up over all records and columns (Byun).",
-    "il_share": "The same as a share of the worst case: 0 is the original table, 1 a table of nothing but `*`.",
-    "lm": "Loss metric: the average share of a column's values that a published cell leaves open (0 to 1).",
-}
+from __future__ import annotations
 
-__all__ = ["MEANINGS", "losses"]
+from pathlib import Path
+
+from shoal.errors import ParameterError
+from shoal.measures.catalogue import MEANINGS, RISKS
+from shoal.measures.holder import holder_report, total_loss
+from shoal.measures.population import population_sizes
+from shoal.measures.public import public_report, value_numbers
+from shoal.measures.report import Report
+from shoal.measures.risk import (
+    THRESHOLD,
+    check_threshold,
+    journalist,
+    marketer,
+    prosecutor,
+    sampled_population,
+    unique_records,
+)
+from shoal.records.reading import read, read_text
+from shoal.schema import Schema
+
+
+def measure(
+    source: object,
+    schema: Schema | str | Path,
+    *,
+    population: object = None,
+    sampling_fraction: float | None = None,
+    threshold: float = THRESHOLD,
+) -> Report:
+    """All public measures and the risks of a published file or table.
+
+    The journalist's risk needs to know of everybody who is not in the table: a `population` (a table of originals with
+    the same columns), or the `sampling_fraction` of the population that the table is a random sample of. `threshold`:
+    the share of records whose risk is above it is reported.
+    """
+    check_threshold(threshold)
+    if population is not None and sampling_fraction is not None:
+        raise ParameterError("give a population or a sampling_fraction, not both.")
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    table = read_text(source, schema.published)
+    file = str(source) if isinstance(source, str | Path) else None
+    report, class_sizes = public_report(table, schema, file)
+    report.risks["prosecutor"] = prosecutor(class_sizes, threshold)
+    report.risks["marketer"] = marketer(class_sizes)
+    outside = None
+    if population is not None:
+        outside = population_sizes(table, schema, read(population))
+    elif sampling_fraction is not None:
+        outside = sampled_population(class_sizes, sampling_fraction)
+    if outside is not None:
+        report.risks["journalist"] = journalist(class_sizes, outside, threshold)
+        report.risks["marketer"] = marketer(class_sizes, outside)
+    return report
+
+
+__all__ = [
+    "MEANINGS",
+    "RISKS",
+    "Report",
+    "holder_report",
+    "measure",
+    "public_report",
+    "total_loss",
+    "unique_records",
+    "value_numbers",
+]

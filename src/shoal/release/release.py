@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import InternalError
-from shoal.release.manifest import rounded
+from shoal.errors import InternalError, ParameterError, one_of
+from shoal.measures import Report
+from shoal.release.notebook import release_html
 from shoal.release.write import check_target, write_release
 
 Integer = TypeVar("Integer", bound=np.integer)
@@ -34,14 +35,16 @@ class Release:
         manifest: dict[str, object],
         labels: NDArray[np.int32],
         order: NDArray[np.int64],
-        measures: dict[str, float],
+        public: Report,
+        holder: Callable[[], Report],
         source: str | None = None,
     ) -> None:
         self.table = table
         self.manifest = manifest
         self._labels: NDArray[np.int32] | None = labels
         self._order: NDArray[np.int64] | None = order  # which input row each published row was
-        self._measures: dict[str, float] | None = measures
+        self._public = public
+        self._holder: Callable[[], Report] | None = holder  # called when it is first asked for
         self._source = source
 
     @property
@@ -65,12 +68,24 @@ class Release:
             raise InternalError("what links rows to records stays with the holder: this copy does not have it.")
         return secret
 
-    def measures(self, public: bool = False) -> dict[str, float]:
-        """What was lost. `public=True`: what the manifest says, to four digits, for anybody to see."""
-        if self._measures is None or public:
-            published: dict[str, float] = dict(self.manifest["measures"])  # type: ignore[call-overload]
-            return published
-        return dict(self._measures)
+    def measures(self, public: bool = False, *, by: str = "total") -> dict[str, Any]:
+        """What was lost: `{"il": …, "lm": …, …}`; `shoal.measures.MEANINGS` says what each means.
+
+        The holder's view has the exact losses and those that need the originals; `public=True` what anybody can tell
+        from the release, which is what the manifest says. `by="share"`: as a share of the worst case; `by="column"`:
+        per column, as an average per row.
+        """
+        report = self.report(public=public)
+        views: dict[str, dict[str, Any]] = {"total": report.totals, "share": report.shares, "column": report.columns}
+        if by not in views:
+            raise ParameterError(one_of("by", by, views))
+        return dict(views[by])
+
+    def report(self, *, public: bool = False) -> Report:
+        """All measures with their shares, columns, and what could not be told."""
+        if public or self._holder is None:
+            return self._public
+        return self._holder()
 
     def write(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`)."""
@@ -80,12 +95,15 @@ class Release:
         return path
 
     def __repr__(self) -> str:
-        loss = rounded(self.measures(public=True)["il_share"])
         return (
             f"<Release: {self.table.num_rows} rows, k = {self.k}, "
-            f"{self.manifest['equivalence_classes']} equivalence classes, loss {loss:.1%}>"
+            f"{self._public.classes} equivalence classes, loss {self._public.shares['il']:.1%}>"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the facts, and what each column has lost as bars."""
+        return release_html(repr(self).strip("<>"), self._public.columns["il"])
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle may travel: it carries what the recipient may have, and nothing else.
-        return {**self.__dict__, "_labels": None, "_order": None, "_measures": None, "_source": None}
+        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_source": None}

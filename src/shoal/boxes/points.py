@@ -1,0 +1,154 @@
+"""A static tree over points: which of them lie in a box, without looking at each.
+
+A node keeps the box around its points. A query passes over nodes that its box does not meet, and takes nodes that it
+contains whole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.compiling import kernel
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+LEAF = 16
+
+
+class PointTree(NamedTuple):
+    """Nodes in the order in which they were split; the children of a node come after it."""
+
+    points: Ints
+    order: NDArray[np.int64]  # points; those of one node are neighbours
+    starts: NDArray[np.int64]  # of each node, in `order`
+    ends: NDArray[np.int64]
+    children: NDArray[np.int64]  # the first of the two; 0 for a leaf
+    lo: Ints  # (nodes, columns)
+    hi: Ints
+
+
+def point_tree(points: Ints) -> PointTree:
+    """The tree over these points, which are not moved."""
+    nodes = max(1, 4 * len(points) // LEAF + 1)
+    columns = points.shape[1]
+    tree = PointTree(
+        points=points,
+        order=np.arange(len(points)),
+        starts=np.zeros(nodes, np.int64),
+        ends=np.zeros(nodes, np.int64),
+        children=np.zeros(nodes, np.int64),
+        lo=np.zeros((nodes, columns), np.int32),
+        hi=np.zeros((nodes, columns), np.int32),
+    )
+    used = _build(tree)
+    starts, ends, children = tree.starts[:used], tree.ends[:used], tree.children[:used]
+    return PointTree(points, tree.order, starts, ends, children, tree.lo[:used], tree.hi[:used])
+
+
+@kernel
+def _build(tree: PointTree) -> int:
+    tree.ends[0] = len(tree.points)
+    used, node = 1, 0
+    while node < used:
+        start, end = tree.starts[node], tree.ends[node]
+        widest, width = 0, -1
+        for j in range(tree.points.shape[1]):
+            low = high = tree.points[tree.order[start], j]
+            for place in range(start, end):
+                code = tree.points[tree.order[place], j]
+                low, high = min(low, code), max(high, code)
+            tree.lo[node, j], tree.hi[node, j] = low, high
+            if high - low > width:
+                widest, width = j, high - low
+        if end - start > LEAF and width > 0:
+            codes = np.empty(end - start, np.int32)
+            for place in range(start, end):
+                codes[place - start] = tree.points[tree.order[place], widest]
+            tree.order[start:end] = tree.order[start:end][np.argsort(codes)]
+            middle = (start + end) // 2
+            tree.children[node] = used
+            tree.starts[used], tree.ends[used] = start, middle
+            tree.starts[used + 1], tree.ends[used + 1] = middle, end
+            used += 2
+        node += 1
+    return used
+
+
+@kernel
+def meets(tree: PointTree, node: int, lo: Ints, hi: Ints) -> int:
+    """0: the box does not meet the node; 1: in part; 2: it contains the node."""
+    contains = 2
+    for j in range(len(lo)):
+        if tree.lo[node, j] > hi[j] or tree.hi[node, j] < lo[j]:
+            return 0
+        if tree.lo[node, j] < lo[j] or tree.hi[node, j] > hi[j]:
+            contains = 1
+    return contains
+
+
+@kernel
+def contains(point: Ints, lo: Ints, hi: Ints) -> bool:
+    for j in range(len(lo)):
+        if point[j] < lo[j] or point[j] > hi[j]:
+            return False
+    return True
+
+
+@kernel
+def weigh_boxes(tree: PointTree, weights: Floats, lo: Ints, hi: Ints) -> Floats:
+    """For each box, the weight of the points in it."""
+    before = np.zeros(len(tree.order) + 1)
+    for place in range(len(tree.order)):
+        before[place + 1] = before[place] + weights[tree.order[place]]
+    result = np.zeros(len(lo))
+    stack = np.empty(256, np.int64)
+    for box in range(len(lo)):
+        top, stack[0] = 1, 0
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            met = meets(tree, node, lo[box], hi[box])
+            if met == 2:
+                result[box] += before[tree.ends[node]] - before[tree.starts[node]]
+            elif met == 1 and tree.children[node] > 0:
+                stack[top], stack[top + 1] = tree.children[node], tree.children[node] + 1
+                top += 2
+            elif met == 1:
+                for place in range(tree.starts[node], tree.ends[node]):
+                    if contains(tree.points[tree.order[place]], lo[box], hi[box]):
+                        result[box] += weights[tree.order[place]]
+    return result
+
+
+@kernel
+def cover_points(tree: PointTree, lo: Ints, hi: Ints, weights: Floats) -> Floats:
+    """For each point, the weight of the boxes that contain it."""
+    result = np.zeros(len(tree.order))
+    pending = np.zeros(len(tree.starts))  # weight of boxes that contain a whole node
+    stack = np.empty(256, np.int64)
+    for box in range(len(lo)):
+        top, stack[0] = 1, 0
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            met = meets(tree, node, lo[box], hi[box])
+            if met == 2:
+                pending[node] += weights[box]
+            elif met == 1 and tree.children[node] > 0:
+                stack[top], stack[top + 1] = tree.children[node], tree.children[node] + 1
+                top += 2
+            elif met == 1:
+                for place in range(tree.starts[node], tree.ends[node]):
+                    if contains(tree.points[tree.order[place]], lo[box], hi[box]):
+                        result[tree.order[place]] += weights[box]
+    for node in range(len(pending)):  # parents come before their children
+        if tree.children[node] > 0:
+            pending[tree.children[node]] += pending[node]
+            pending[tree.children[node] + 1] += pending[node]
+        else:
+            for place in range(tree.starts[node], tree.ends[node]):
+                result[tree.order[place]] += pending[node]
+    return result

@@ -1,0 +1,271 @@
+"""What a published cell costs, read from its text and the schema alone.
+
+The counterpart of `boxes/costs.py` for readers of a release, who have labels and no codes. Domains are the declared
+ones, else the hull of what is published. NaN says that a quantity cannot be told: how many codes a prefix stands for,
+how many values an undeclared column has.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import InternalError
+from shoal.hierarchies import ROOT, DateLevels, IntervalLevels, Tree
+from shoal.hierarchies.computed import PrefixLevels
+from shoal.hierarchies.declared import DeclaredTree, FlatValues
+from shoal.records.normalize import EPOCH, as_text, day_numbers, refuse
+from shoal.schema import Column, ColumnType
+
+Floats = NDArray[np.float64]
+SPAN = re.compile(r"\[(.+?)\.\.(.+?)([\])])")
+MEMBER = re.compile(r'"((?:[^"]|"")*)"|([^,{}"]+)')
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A published column: which of its labels each row has, and what each label costs."""
+
+    index: NDArray[np.int64]  # of each row
+    labels: list[str | None]
+    il: Floats  # of each label, as are the following
+    lm: Floats
+    tree: Floats
+    size: Floats  # how many domain values it stands for
+    root: NDArray[np.bool_]  # whether it says nothing: `*`, or the root of the hierarchy
+    all_values: float  # how many the column has
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A label on an axis: its bounds, and its level if the column has levels."""
+
+    low: float
+    high: float
+    level: int
+
+
+def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
+    """The cells of a quasi-identifier. Labels that the schema does not know are refused, with their rows."""
+    coded = as_text(name, published, ("",)).dictionary_encode()
+    labels: list[str | None] = [*coded.dictionary.to_pylist(), None]
+    index = coded.indices.fill_null(len(labels) - 1).to_numpy().astype(np.int64)
+    rule = column.grower.rule if column.grower else None
+    if rule is None or isinstance(rule, IntervalLevels | DateLevels):
+        parsed = [_span(column, rule, label) for label in labels]
+        _refuse_unknown(
+            name,
+            coded,
+            [span is None and label not in (None, ROOT) for span, label in zip(parsed, labels, strict=True)],
+        )
+        costs = _axis_costs(column, rule, labels, parsed)
+    elif isinstance(rule, PrefixLevels):
+        costs = _prefix_costs(column, labels)
+    elif isinstance(rule, FlatValues) and rule.values is None:
+        costs = _table([_flat_cost(column, label) for label in labels], np.nan)
+    else:
+        costs = _tree_costs(name, column, labels, coded)
+    il, lm, tree, size, all_values = costs
+    return Cells(index, labels, il, lm, tree, size, _says_nothing(column, labels), all_values)
+
+
+def _refuse_unknown(name: str, coded: pa.DictionaryArray, unknown: list[bool]) -> None:
+    bad = pa.array(unknown[: len(coded.dictionary)], pa.bool_()).take(coded.indices)
+    hint = "Is this a release of this schema?"
+    refuse(name, coded.dictionary.take(coded.indices), bad, "not a label of this column", hint)
+
+
+Costs = tuple[Floats, Floats, Floats, Floats, float]  # il, lm, tree, size of each label; the column's values
+
+
+def _table(rows: list[tuple[float, float, float, float]], all_values: float) -> Costs:
+    il, lm, tree, size = np.array(rows, np.float64).reshape(-1, 4).T
+    return il, lm, tree, size, all_values
+
+
+def _says_nothing(column: Column, labels: list[str | None]) -> NDArray[np.bool_]:
+    rule = column.grower.rule if column.grower else None
+    root = rule.paths[0][0] if isinstance(rule, DeclaredTree) else ROOT
+    return np.array([label in (ROOT, root) for label in labels])
+
+
+def _flat_cost(column: Column, label: str | None) -> tuple[float, float, float, float]:
+    if label is not None and (label == ROOT or len(_members(column, label)) > 1):
+        return 1.0, 1.0, 1.0, np.nan
+    return 0.0, 0.0, 0.0, 1.0
+
+
+def _prefix_costs(column: Column, labels: list[str | None]) -> Costs:
+    """`47***` leaves three of five characters open; how many codes that is, the release does not say."""
+    members = [[] if label is None else _members(column, label) for label in labels]
+    longest = max((len(member) for parts in members for member in parts), default=1)
+    rows = []
+    for label, parts in zip(labels, members, strict=True):
+        known = _shared_characters([part.rstrip(ROOT) for part in parts])
+        if label is None or (len(parts) == 1 and ROOT not in parts[0]):
+            rows.append((0.0, 0.0, 0.0, 1.0))
+        elif known == 0:
+            rows.append((1.0, 1.0, 1.0, np.nan))
+        else:
+            rows.append(((longest - known) / longest, np.nan, (longest - known) / longest, np.nan))
+    return _table(rows, np.nan)
+
+
+def _shared_characters(texts: list[str]) -> int:
+    """How many characters at the front all texts share."""
+    for place, signs in enumerate(zip(*texts, strict=False)):
+        if len(set(signs)) > 1:
+            return place
+    return min(map(len, texts), default=0)
+
+
+def read_spans(column: Column, labels: list[str | None]) -> list[tuple[float, float, bool]]:
+    """The bounds of labels on an axis, and whether the upper one belongs to it. For labels that `read_cells` knows."""
+    rule = column.grower.rule if column.grower else None
+    spans = [_span(column, rule if isinstance(rule, IntervalLevels | DateLevels) else None, label) for label in labels]
+    return [
+        (0.0, 0.0, True) if span is None else (span.low, span.high, not str(label).endswith(")"))
+        for span, label in zip(spans, labels, strict=True)
+    ]
+
+
+# --- numbers and dates ----------------------------------------------------------------------------------------------
+
+
+def _span(column: Column, rule: IntervalLevels | DateLevels | None, label: str | None) -> _Span | None:
+    if label is None or label == ROOT:
+        return None
+    try:
+        if isinstance(rule, DateLevels):
+            for level, period in enumerate(rule.levels, start=1):
+                found = PERIODS[period](label)
+                if found is not None:
+                    return _Span(*found, level)
+        read = _day if column.type == ColumnType.DATE else float
+        bounds = SPAN.fullmatch(label)
+        if bounds is None:
+            return _Span(read(label), read(label), 0)
+        low, high = read(bounds[1]), read(bounds[2])
+        if low > high:
+            return None
+        if isinstance(rule, IntervalLevels):
+            width = high - low + (1 if bounds[3] == "]" else 0)
+            return _Span(low, high, 1 + [round(known, 9) for known in rule.widths].index(round(width, 9)))
+        return _Span(low, high, 0)
+    except ValueError:
+        return None
+
+
+def _day(text: str) -> float:
+    return float(dt.date.fromisoformat(text).toordinal() - EPOCH)
+
+
+def _period(
+    pattern: str, start: Callable[[re.Match[str]], tuple[int, int]], months: int
+) -> Callable[[str], tuple[float, float] | None]:
+    """A reader of one kind of period: its first and its last day."""
+
+    def read(label: str) -> tuple[float, float] | None:
+        found = re.fullmatch(pattern, label)
+        if found is None:
+            return None
+        year, month = start(found)
+        after = year * 12 + month - 1 + months
+        first = dt.date(year, month, 1).toordinal() - EPOCH
+        last = (dt.date(after // 12, after % 12 + 1, 1) if after < 9999 * 12 else dt.date.max).toordinal() - EPOCH - 1
+        return float(first), float(last)
+
+    return read
+
+
+PERIODS = {
+    "month": _period(r"(\d{4})-(\d\d)", lambda found: (int(found[1]), int(found[2])), 1),
+    "quarter": _period(r"(\d{4})-Q([1-4])", lambda found: (int(found[1]), 3 * int(found[2]) - 2), 3),
+    "year": _period(r"(\d{4})", lambda found: (int(found[1]), 1), 12),
+    "decade": _period(r"(\d{3}0)s", lambda found: (int(found[1]), 1), 120),
+}
+
+
+def _axis_costs(
+    column: Column, rule: IntervalLevels | DateLevels | None, labels: list[str | None], spans: list[_Span | None]
+) -> Costs:
+    shown = [span for span in spans if span is not None]
+    whole = column.type == ColumnType.DATE or all(
+        float(bound).is_integer() for span in shown for bound in (span.low, span.high)
+    )
+    low = min((span.low for span in shown), default=0.0)
+    high = max((span.high for span in shown), default=0.0)
+    hull = (low, high)
+    if column.domain is not None:
+        dates = column.type == ColumnType.DATE
+        low, high = day_numbers(column.domain) if dates else (float(str(bound)) for bound in column.domain)
+        hull = (min(low, hull[0]), max(high, hull[1])) if shown else (low, high)
+    width = high - low
+    levels = len(rule.widths if isinstance(rule, IntervalLevels) else rule.levels) + 1 if rule is not None else 0
+    rows = []
+    for label, span in zip(labels, spans, strict=True):
+        if span is None:
+            rows.append((1.0, 1.0, 1.0, width + 1 if whole else np.nan) if label == ROOT else (0.0, 0.0, 0.0, 1.0))
+            continue
+        inside = max(0.0, min(span.high, hull[1]) - max(span.low, hull[0]))
+        share = min(1.0, inside / width) if width > 0 else float(inside > 0)
+        level = max(span.level, column.min_level) / levels if levels else share
+        rows.append((level, share, level, inside + 1 if whole else (1.0 if inside == 0 else np.nan)))
+    return _table(rows, width + 1 if whole else np.nan)
+
+
+# --- trees ----------------------------------------------------------------------------------------------------------
+
+
+def _tree_costs(name: str, column: Column, labels: list[str | None], coded: pa.DictionaryArray) -> Costs:
+    if column.grower is None:
+        raise InternalError("a tree was asked for where there is none.")
+    tree = column.grower.grow()
+    members = {label: _members(column, label) for label in labels if label is not None}
+    known = set(tree.labels)
+    new = sorted({member for parts in members.values() for member in parts if member not in known and member != ROOT})
+    if column.on_unknown == "attach":
+        tree = tree.attach(new)
+        new = []
+    _refuse_unknown(name, coded, [label is not None and not set(members[label]).isdisjoint(new) for label in labels])
+    nodes = _nodes_by_label(tree, column.min_level)
+    leaves = np.bincount(tree.paths[tree.paths >= 0], minlength=len(tree.labels))
+    rows = []
+    for label in labels:
+        if label is None:
+            rows.append((0.0, 0.0, 0.0, 1.0))
+        elif label == ROOT:  # the root, or a mix with missing
+            rows.append((1.0, 1.0, 1.0, float(len(tree.leaves))))
+        else:
+            node = _ancestor(tree, [nodes[member] for member in members[label]])
+            height = tree.heights[node] / max(1, tree.height)
+            rows.append((height, tree.breadths[node], height, float(leaves[node])))
+    return _table(rows, float(len(tree.leaves)))
+
+
+def _members(column: Column, label: str) -> list[str]:
+    if column.generalize == "set" and label.startswith("{") and label.endswith("}"):
+        return [quoted.replace('""', '"') or bare for quoted, bare in MEMBER.findall(label)]
+    return [label]
+
+
+def _nodes_by_label(tree: Tree, min_level: int) -> dict[str, int]:
+    """The lowest node of each label that may be published: a label can stand on several levels of one path."""
+    nodes: dict[str, int] = {}
+    for node in sorted(range(len(tree.labels)), key=lambda node: -tree.heights[node]):
+        if tree.heights[node] >= min_level or tree.labels[node] not in nodes:
+            nodes[tree.labels[node]] = node
+    return nodes
+
+
+def _ancestor(tree: Tree, nodes: list[int]) -> int:
+    if len(nodes) == 1:
+        return nodes[0]
+    below = np.flatnonzero(np.isin(tree.paths, nodes).any(axis=1)).astype(np.int32)
+    return int(tree.common_ancestor(below[:1], below[-1:])[0])

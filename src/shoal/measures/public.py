@@ -1,0 +1,119 @@
+"""Measures that anybody can compute: from the published rows and the schema."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import DataError
+from shoal.measures.cells import Cells, read_cells
+from shoal.measures.report import Report
+from shoal.schema import Role, Schema
+
+Ints = NDArray[np.int64]
+
+
+def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> tuple[Report, Ints]:
+    """All public measures of a release, and the size of the equivalence class of each row."""
+    columns = {}
+    for name in schema.quasi_identifiers:
+        if name not in table.column_names:
+            raise DataError(
+                f"the table has no column {name!r}: it is no release of this schema.", file=file, column=name
+            )
+        try:
+            columns[name] = read_cells(name, schema.columns[name], table[name])
+        except DataError as error:
+            error.file = error.file or file
+            raise
+    classes = class_numbers(list(columns.values()))
+    sizes = np.bincount(classes)
+    report = Report(records=table.num_rows, classes=len(sizes), smallest_class=int(sizes.min()))
+    _add_cell_measures(report, columns)
+    suppressed = np.logical_and.reduce([cells.root[cells.index] for cells in columns.values()])
+    _add_class_measures(report, sizes, classes, suppressed, _sensitive(table, schema))
+    return report, sizes[classes]
+
+
+def class_numbers(columns: list[Cells]) -> Ints:
+    """The equivalence class of each row, numbered from 0."""
+    classes = np.zeros(len(columns[0].index), np.int64)
+    for cells in columns:
+        classes = value_numbers(pa.array(classes * len(cells.labels) + cells.index))
+    return classes
+
+
+def _add_cell_measures(report: Report, columns: dict[str, Cells]) -> None:
+    cells_in_all = report.records * len(columns)
+    volumes, volume = np.ones(report.records), 1.0
+    for measure in ("il", "lm", "tree"):
+        by_column = {name: float(getattr(cells, measure)[cells.index].sum()) for name, cells in columns.items()}
+        unknown = [name for name, value in by_column.items() if np.isnan(value)]
+        if unknown:
+            report.omitted[measure] = f"the schema does not say how many values {', '.join(unknown)} can have"
+            continue
+        total = sum(by_column.values())
+        report.totals[measure] = total if measure == "il" else total / cells_in_all
+        report.shares[measure] = total / cells_in_all
+        if measure == "il":
+            report.totals["il_share"] = report.shares["il"]
+        report.columns[measure] = {name: value / report.records for name, value in by_column.items()}
+    for cells in columns.values():
+        volumes *= cells.size[cells.index]
+        volume *= cells.all_values
+    if np.isnan(volumes).any() or np.isnan(volume):
+        report.omitted["am"] = "the schema does not say how many values every column can have"
+    else:
+        report.totals["am"] = float(volumes.mean())
+        report.shares["am"] = float(volumes.mean() / volume)
+    by_column = {name: float(cells.root[cells.index].sum()) for name, cells in columns.items()}
+    report.totals["suppressed_cells"] = sum(by_column.values())
+    report.shares["suppressed_cells"] = sum(by_column.values()) / cells_in_all
+    report.columns["suppressed_cells"] = {name: value / report.records for name, value in by_column.items()}
+
+
+def _add_class_measures(
+    report: Report, sizes: Ints, classes: Ints, suppressed: NDArray[np.bool_], sensitive: Ints | None
+) -> None:
+    """DM and CM on equivalence classes. A row of nothing but `*` is suppressed: like every row, and wrong."""
+    n = report.records
+    discernible = float(sizes[classes][~suppressed].astype(np.float64).sum()) + float(suppressed.sum()) * n
+    report.totals["dm"] = discernible
+    report.shares["dm"] = discernible / n**2
+    report.totals["average_class_size"] = n / report.classes
+    report.shares["average_class_size"] = 1 / report.classes
+    if sensitive is None:
+        report.omitted["cm"] = "the schema has no sensitive column"
+        return
+    wrong = float(np.count_nonzero(~suppressed) - majority(classes[~suppressed], sensitive[~suppressed]).sum())
+    report.totals["cm"] = report.shares["cm"] = (wrong + float(suppressed.sum())) / n
+
+
+def majority(classes: Ints, values: Ints) -> Ints:
+    """How many rows of each class have its most common value."""
+    if not len(classes):
+        return np.zeros(0, np.int64)
+    pairs = pa.array(classes * (values.max() + 1) + values).dictionary_encode()
+    counts = np.bincount(pairs.indices.to_numpy())
+    largest = np.zeros(classes.max() + 1, np.int64)
+    np.maximum.at(largest, pairs.dictionary.to_numpy() // (values.max() + 1), counts)
+    return largest
+
+
+def _sensitive(table: pa.Table, schema: Schema) -> Ints | None:
+    """The first sensitive column as numbers; null is a value of its own."""
+    names = schema.names(Role.SENSITIVE)
+    if not names:
+        return None
+    if names[0] not in table.column_names:
+        raise DataError(f"the table has no sensitive column {names[0]!r}.", column=names[0])
+    return value_numbers(table[names[0]])
+
+
+def value_numbers(column: pa.ChunkedArray | pa.Array) -> Ints:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary.take(array.indices)
+    coded = array.dictionary_encode(null_encoding="encode")
+    return coded.indices.to_numpy().astype(np.int64)
