@@ -216,6 +216,8 @@ def covers(cell: str | None, column: MadeColumn, value: object) -> bool:
         return str(value) in [quoted.replace('""', '"') or bare for quoted, bare in members]
     if column.plain.path is not None:
         return cell in column.plain.path(value)
+    if ".." not in cell:
+        return False
     low, high = cell.strip("[]").split("..")
     if isinstance(value, dt.date):
         return dt.date.fromisoformat(low) <= value <= dt.date.fromisoformat(high)

@@ -83,7 +83,7 @@ def test_json_says_the_same_facts(folder: Path) -> None:
     assert facts["rows"] == 60
     assert facts["k"] == 5
     assert facts["output"] == "out.parquet"
-    assert set(facts["measures"]) == {"il", "il_share", "lm"}
+    assert facts["measures"].keys() >= {"il", "il_share", "lm", "dm", "cm"}
     verified = run("verify", "out.parquet", "-s", "schema.toml", "-k", "99", "--json", cwd=folder)
     assert verified.returncode == 1
     assert json.loads(verified.stdout)["ok"] is False
@@ -195,6 +195,7 @@ def test_an_interruption_is_clean(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode == 130
     assert "nothing was written" in done.stderr
+    assert "Error" in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.toml"]
 
 
@@ -223,9 +224,30 @@ def test_odd_names_and_poor_terminals(folder: Path) -> None:
     assert subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode == 0
 
 
+def test_a_closed_pipe_is_not_a_no(folder: Path) -> None:
+    """`shoal … | head` must not end with 1, which says "not anonymous"."""
+    run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
+    command = f"{sys.executable} -c 'from shoal.cli import main; main()' verify out.csv -s schema.toml -k 5"
+    for extra in ("", "--json"):
+        script = f"set -o pipefail; (sleep 2; {command} {extra}) | true"
+        done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 141)
+        assert "bug" not in done.stderr
+    full = subprocess.run(
+        ["bash", "-c", f"{command} > /dev/full"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert full.returncode == 2
+    assert "bug" not in full.stderr
+
+
 def test_a_missing_header_is_noted(folder: Path) -> None:
     people = (folder / "people.csv").read_text().split("\n", 1)[1]
     (folder / "people.csv").write_text(people)
+    (folder / "schema.toml").write_text(SCHEMA.replace('role = "sensitive"', 'role = "sensitive"\nhierarchy = "flat"'))
+    refused = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
+    assert refused.returncode == 2
+    assert "header = false" in refused.stderr
+    (folder / "schema.toml").write_text(SCHEMA.replace('role = "sensitive"', 'role = "identifier"'))
     done = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
     assert done.returncode == 0
     assert "60 records" in done.stdout

@@ -140,6 +140,12 @@ def test_numbers_in_a_hierarchy_are_found_by_their_shortest_form() -> None:
     assert encode(pa.table({"x": [1.0, 1.5, 3.0]}), schema).codes[:, 0].tolist() == [1, 2, 3]
 
 
+def test_lost_zeros_are_suspected() -> None:
+    schema = shoal.Schema(columns={"zip": {"role": "quasi-identifier", "type": "prefix"}})
+    with pytest.warns(shoal.ShoalWarning, match="4 and 5 digits; were leading zeros lost"):
+        encode(pa.table({"zip": [1067, 10115]}), schema)
+
+
 def test_unknown_values_can_be_attached() -> None:
     column = {"role": "quasi-identifier", "hierarchy": {"Europe": ["France", "Spain"], "Asia": ["Japan"]}}
     table = pa.table({"country": ["France", "Mordor", "Gondor", "Japan"]})

@@ -18,6 +18,7 @@ import shoal
 from shoal.cli.app import app
 from shoal.cluster import METHODS
 from shoal.experiments.bench import BENCHMARKS
+from shoal.measures import MEANINGS, RISKS
 from shoal.schema import CHOICES
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +32,10 @@ def blocks(document: Path, language: str) -> list[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_every_command_runs(document: Path, tmp_path: Path) -> None:
     """Commands run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    leftovers = shutil.ignore_patterns("*.manifest.json", "release*", "with-bounds*", "relaxed*", "proposed*")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=leftovers)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "activate").touch()
     start = tmp_path if document.name == "README.md" else tmp_path / "examples" / "patients"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "shoal").write_text(
@@ -99,3 +103,14 @@ def test_the_layers_and_the_map_agree() -> None:
     source = ROOT / "src" / "shoal"
     rooms = {path.stem for path in source.glob("*.py")} | {path.name for path in source.iterdir() if path.is_dir()}
     assert mapped == rooms - {"__init__", "__pycache__", "version"}
+
+
+def test_every_measure_is_documented_in_its_own_words() -> None:
+    text = (ROOT / "docs" / "measures.md").read_text()
+    for name, meaning in MEANINGS.items():
+        assert (
+            f"| {meaning.title} | `{name}` | {'anybody' if meaning.public else 'the holder'} | {meaning.sentence} |"
+            in text
+        )
+    for name, sentence in RISKS.items():
+        assert f"| {name} | {sentence} |" in text

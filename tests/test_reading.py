@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,11 +70,45 @@ def test_every_format_reads_the_same(suffix: str, tmp_path: Path) -> None:
 def test_dialects_are_detected(delimiter: str, header: bool, ending: str, mark: str, tmp_path: Path) -> None:
     rows = [["age", "job", "zip"]] * header + [["39", "clerk", "04109"], ["50", '"a, b; c|d"', "10115"], ["", "", "1"]]
     path = write(tmp_path / "people.csv", mark + "".join(delimiter.join(row) + ending for row in rows))
-    with nullcontext() if header else pytest.warns(shoal.ShoalWarning, match="no header"):
-        table, _ = read_for(SCHEMA, path)
+    schema = SCHEMA if header else shoal.Schema(columns=SCHEMA.columns, header=False)
+    table, _ = read_for(schema, path)
     assert table.to_pydict() == {
         "age": ["39", "50", None], "job": ["clerk", "a, b; c|d", None], "zip": ["04109", "10115", "1"],
     }  # fmt: skip
+
+
+def test_a_file_without_a_header_is_taken_as_such_only_without_doubt(tmp_path: Path) -> None:
+    """Every column that is published must be told by its cells: a name in the place of a diagnosis is not."""
+    columns: dict[str, dict[str, object]] = {
+        "name": {"role": "identifier"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "sex": {"role": "quasi-identifier", "hierarchy": {"Person": ["f", "m"]}},
+        "born": {"role": "quasi-identifier", "type": "date"},
+    }
+    clear = shoal.Schema(columns=columns)
+    path = write(tmp_path / "people.csv", "Eve,39,f,1980-01-02\nBob,,m,1981-01-02\n")
+    with pytest.warns(shoal.ShoalWarning, match="no header"):
+        assert read_for(clear, path)[0]["age"].to_pylist() == ["39", None]
+    vague = shoal.Schema(columns={**columns, "ill": {"role": "sensitive"}})
+    told = shoal.Schema(columns={**columns, "ill": {"role": "sensitive"}}, header=False)
+    path = write(tmp_path / "ill.csv", "Eve,39,f,1980-01-02,flu\nBob,40,m,1981-01-02,gout\n")
+    with pytest.raises(shoal.DataError, match="say header = false"):
+        read_for(vague, path)
+    assert read_for(told, path)[0]["ill"].to_pylist() == ["flu", "gout"]
+    with pytest.raises(shoal.DataError, match="does not name the columns"):
+        read_for(told, write(tmp_path / "short.csv", "Eve,39,f,1980-01-02\n"))
+    with pytest.raises(shoal.SchemaError, match="header must be"):
+        shoal.Schema(columns=columns, header="no")  # type: ignore[arg-type]
+
+
+def test_near_misses_are_guessed(tmp_path: Path) -> None:
+    write(tmp_path / "patients.csv", HEADER + BODY)
+    with pytest.raises(shoal.DataError, match=r"Did you mean patients\.csv"):
+        shoal.read(tmp_path / "patient.csv")
+    with pytest.raises(shoal.DataError, match="Nor does the folder"):
+        shoal.read(tmp_path / "nowhere" / "patient.csv")
+    with pytest.raises(shoal.DataError, match="The table has 'ZIP' without a role"):
+        shoal.anonymize(TABLE.rename_columns(["age", "job", "ZIP"]), SCHEMA, k=2)
 
 
 def test_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:

@@ -134,6 +134,11 @@ def test_schema_files_that_make_no_sense(text: str, message: str, tmp_path: Path
     assert str(tmp_path / "schema.toml") in str(refused.value)
 
 
+def test_dates_of_a_domain_may_be_texts() -> None:
+    schema = shoal.Schema(columns=column(type="date", domain=["2020-01-01", "2020-12-31"]))
+    assert schema.columns["x"].domain == [dt.date(2020, 1, 1), dt.date(2020, 12, 31)]
+
+
 def test_what_means_missing() -> None:
     assert shoal.Schema(columns=column(), missing="NA").missing == ("", "NA")
     with pytest.raises(shoal.SchemaError, match="missing must be"):

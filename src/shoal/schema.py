@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import tomllib
@@ -75,7 +76,7 @@ class Column:
     levels: Sequence[float | str] | None = None
     origin: float = 0
     min_level: int = 0
-    domain: Sequence[float | date] | None = None
+    domain: Sequence[float | date | str] | None = None
     weight: float = 1.0
     on_unknown: str = "error"
     generalize: str = "ancestor"
@@ -116,11 +117,22 @@ def _check_numbers(column: Column) -> None:
         )
     bounds = list(column.domain)
     if column.type == ColumnType.DATE:
+        bounds = [_day(bound) for bound in bounds]
+        object.__setattr__(column, "domain", bounds)
         fit = all(isinstance(bound, date) and not isinstance(bound, datetime) for bound in bounds)
     else:
         fit = all(isinstance(bound, int | float) and abs(bound) <= LARGEST_NUMBER for bound in bounds)
     if len(bounds) != 2 or not fit or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
-        raise SchemaError(f"domain must be {KINDS['domain'][1]}. Got {bounds!r} instead.")
+        wanted = "two dates" if column.type == ColumnType.DATE else "two numbers"
+        raise SchemaError(f"domain must be {KINDS['domain'][1]}, {wanted} in order. Got {column.domain!r} instead.")
+
+
+def _day(bound: float | date | str) -> float | date | str:
+    """TOML has dates of its own; a text of the same form does as well."""
+    try:
+        return date.fromisoformat(bound) if isinstance(bound, str) else bound
+    except ValueError:
+        return bound
 
 
 def _check_generalization(column: Column) -> None:
@@ -203,10 +215,18 @@ class Schema:
         columns: Mapping[str, Column | Mapping[str, object]],
         *,
         missing: Iterable[str] = ("",),
+        header: bool | None = None,
         source: str | None = None,
     ) -> None:
-        """`missing`: the texts that mean "no value" (an empty cell always does). `source`: for messages."""
+        """`missing`: the texts that mean "no value" (an empty cell always does).
+
+        `header=False`: CSV files have no header, and their columns come in the order of the schema. `source`: for
+        messages.
+        """
         self.source = source
+        if header not in (None, True, False):
+            raise SchemaError(f"header must be true or false. Got {header!r} instead.", file=source)
+        self.header = header
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("the schema has no columns.", file=source)
         missing = (missing,) if isinstance(missing, str) else tuple(missing)
@@ -233,14 +253,22 @@ class Schema:
             raise SchemaError(f"the schema is not a TOML file: {problem}.", file=str(path)) from None
         except OSError as problem:
             raise SchemaError(f"the schema cannot be read: {problem.strerror}.", file=str(path)) from None
-        unknown = sorted(set(content) - {"columns", "missing"})
+        known = ["columns", "missing", "header"]
+        unknown = sorted(set(content) - set(known))
         if unknown:
-            raise SchemaError(one_of("a table of the schema", unknown[0], ["columns", "missing"]), file=str(path))
+            raise SchemaError(one_of("an entry of the schema", unknown[0], known), file=str(path))
         columns = content.get("columns", {})
         for given in columns.values() if isinstance(columns, dict) else ():
             if isinstance(given, dict) and isinstance(given.get("hierarchy"), str) and given["hierarchy"] != "flat":
                 given["hierarchy"] = path.parent / given["hierarchy"]
-        return cls(columns, missing=content.get("missing", ()), source=str(path))
+        return cls(columns, missing=content.get("missing", ()), header=content.get("header"), source=str(path))
+
+    @classmethod
+    def infer(cls, table: object) -> Schema:
+        """A first guess at the schema of a table, to be looked over: see `shoal.inference`."""
+        inference = importlib.import_module("shoal.inference")  # it reads tables, which is beyond this room
+        inferred: Schema = inference.propose(table).schema()
+        return inferred
 
     def names(self, *roles: Role) -> list[str]:
         """The columns that have one of these roles, in the schema's order."""

@@ -73,12 +73,14 @@ def verify(
     k = whole_number("k", k, least=2)
     if schema is not None and quasi_identifiers:
         raise ParameterError("give a schema or quasi_identifiers, not both.")
+    if isinstance(quasi_identifiers, str):
+        quasi_identifiers = [quasi_identifiers]
     if isinstance(schema, str | Path):
         schema = Schema.load(schema)
     names = list(schema.quasi_identifiers if schema is not None else quasi_identifiers or ())
     if not names:
         raise ParameterError("there is no quasi-identifier to verify.", hint="Give a schema, or name the columns.")
-    table = read_text(source, names if schema is None else [*schema.published, *_bounds(names)])
+    table = read_text(source, names if schema is None else schema.published)
     file = str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else None
     for name in names:
         if name not in table.column_names:

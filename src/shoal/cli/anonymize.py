@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import shoal
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
 from shoal.release.write import check_target, manifest_path
@@ -21,13 +21,13 @@ def anonymize(
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .csv or .parquet.")],
     method: Annotated[str, typer.Option(help=f"How groups are found: {', '.join(METHODS)}.")] = DEFAULT_METHOD,
-    measure: Annotated[str, typer.Option(help="What to lose least of: il, lm, tree, mi.")] = "il",
+    measure: Annotated[str, typer.Option(help="What the method tries to lose least of: il, lm, tree, mi.")] = "il",
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeat a grouping (the order of the rows is never repeated).")
+        int | None, typer.Option(help="Repeat the random choices of a method; the order of the rows is always new.")
     ] = None,
     bounds: Annotated[bool, typer.Option("--bounds", help="Add _lo and _hi columns to numbers and dates.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
@@ -63,16 +63,16 @@ def anonymize(
 def show(release: shoal.Release, output: Path) -> None:
     """The release in a few lines, for a person."""
     measures = release.measures(public=True)
-    classes = number(int(str(release.manifest["equivalence_classes"])))
+    classes = plural(int(str(release.manifest["equivalence_classes"])), "class", "classes")
     screen.print(
-        f"[bold green]✓[/] {number(release.table.num_rows)} records in {classes} classes of at least {release.k} "
+        f"[bold green]✓[/] {plural(release.table.num_rows, 'record')} in {classes} of at least {release.k} "
         "that look the same, verified."
     )
     screen.print(
-        f"  Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
+        f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."
     )
-    screen.print(f"  Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
+    screen.print(f"Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
 
 
 def _options(method: str, given: list[str]) -> dict[str, object]:

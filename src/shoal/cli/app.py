@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, bench, demo, verify
+from shoal.cli import anonymize, bench, demo, measure, schema, verify
 from shoal.version import __version__
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("anonymize")(anonymize.anonymize)
 app.command("verify")(verify.verify)
+app.command("measure")(measure.measure)
+app.add_typer(schema.app, name="schema")
 app.command("bench")(bench.bench)
 
 
@@ -44,6 +46,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ✓ is no reason to fail
     signal.signal(signal.SIGTERM, _stop)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `shoal … | head` ends as other programs do, not with a "no"
     app()
 
 

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from shoal.cli.screen import AsJson, ShowValues, command, messages, print_json, screen
+from shoal.errors import ParameterError, one_of
 from shoal.experiments.bench import BENCHMARKS, run
 
 
@@ -22,6 +23,9 @@ def bench(
     show_values: ShowValues = False,
 ) -> None:
     """Measure shoal against plain versions of the same work. Read the ratios: times depend on the machine."""
+    for name in names or []:
+        if name not in BENCHMARKS:
+            raise ParameterError(one_of("a benchmark", name, BENCHMARKS))
     findings = []
     for name in names or BENCHMARKS:
         if not as_json:

@@ -55,7 +55,7 @@ def demo(
     )
     show(release, output)
     answer = "[bold green]ok[/]" if verdict.ok else "[bold red]not ok[/]"
-    screen.print(f"  Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.\n")
+    screen.print(f"Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.\n")
     screen.print("Your own table: [bold]shoal anonymize TABLE.csv --schema SCHEMA.toml -k 5 -o RELEASE.csv[/]")
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 import rich.progress
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import shoal
 
@@ -33,6 +34,10 @@ screen = Console(highlight=False)
 messages = Console(stderr=True, highlight=False)
 
 
+class Interrupted(shoal.ShoalError):
+    """Somebody pressed Ctrl-C, or the system wants to end."""
+
+
 def command(function: Command) -> Command:
     """Turn what the library raises into a message and an exit code. The command must take as_json and show_values."""
 
@@ -45,8 +50,12 @@ def command(function: Command) -> Command:
             _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            messages.print("Interrupted: nothing was written.")
+            _explain(Interrupted("interrupted: nothing was written."), as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(130) from None
+        except OSError as problem:  # standard output on a full disk, and the like
+            fault = shoal.OutputError(f"the output cannot be written: {problem.strerror}.")
+            _explain(fault, as_json=kwargs["as_json"], show_values=False)
+            raise typer.Exit(2) from None
         except typer.Exit:
             raise
         except Exception as problem:
@@ -67,8 +76,7 @@ def _explain(error: shoal.ShoalError, *, as_json: bool, show_values: bool) -> No
         print(json.dumps(error.facts(), ensure_ascii=False), file=sys.stderr)  # noqa: T201  # the command's own output
         return
     revealed = show_values and sys.stderr.isatty()
-    messages.print("[bold red]Error:[/]", end=" ")
-    messages.print(error.reveal() if revealed else str(error), markup=False)
+    messages.print(Text.assemble(("Error: ", "bold red"), error.reveal() if revealed else str(error)))
     if show_values and not revealed:
         messages.print("(Values are shown on a terminal only.)")
 
@@ -80,6 +88,10 @@ def print_json(facts: Mapping[str, object]) -> None:
 def number(value: float) -> str:
     """1234567 as 1 234 567; fractions to four digits."""
     return f"{value:,.0f}".replace(",", " ") if value == int(value) or value >= 1000 else f"{value:.4g}"
+
+
+def plural(count: int, one: str, more: str | None = None) -> str:
+    return f"{number(count)} {one if count == 1 else more or one + 's'}"
 
 
 class Bar(shoal.Progress):

@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
+from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
+from shoal.errors import ParameterError
 
 SHOWN = 10
 
@@ -29,6 +30,8 @@ def verify(
     show_values: ShowValues = False,
 ) -> None:
     """Check a published table from its rows alone, whoever made it. Exit code 1 if the answer is no."""
+    if (schema is None) == (quasi_identifiers is None):
+        raise ParameterError("say which columns an attacker may know: with --schema or with --quasi-identifiers.")
     verdict = shoal.verify(
         file,
         shoal.Schema.load(schema) if schema else None,
@@ -44,12 +47,11 @@ def verify(
 
 
 def _show(verdict: shoal.Verdict, *, show_values: bool) -> None:
-    if verdict.ok:
-        screen.print(f"[bold green]✓ {verdict.wanted}-anonymous.[/]", end=" ")
-    else:
-        screen.print(f"[bold red]✗ Not fit to be published with k = {verdict.wanted}.[/]", end=" ")
-    classes = f"{number(verdict.classes)} equivalence classes"
-    screen.print(f"{number(verdict.records)} rows in {classes}; the smallest has {verdict.k}.")
+    answer = f"[bold green]✓ {verdict.wanted}-anonymous.[/]"
+    if not verdict.ok:
+        answer = f"[bold red]✗ Not fit to be published with k = {verdict.wanted}.[/]"
+    classes = plural(verdict.classes, "equivalence class", "equivalence classes")
+    screen.print(f"{answer} {plural(verdict.records, 'row')} in {classes}; the smallest has {verdict.k}.")
     for reason in verdict.reasons:
         screen.print(f"  - {reason}.", markup=False)
     if show_values and verdict.offending.num_rows and sys.stdout.isatty():

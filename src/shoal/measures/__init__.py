@@ -22,7 +22,7 @@ from shoal.measures.risk import (
     sampled_population,
     unique_records,
 )
-from shoal.records.reading import read, read_text
+from shoal.records.reading import read, read_coded
 from shoal.schema import Schema
 
 
@@ -44,7 +44,7 @@ def measure(
     if population is not None and sampling_fraction is not None:
         raise ParameterError("give a population or a sampling_fraction, not both.")
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    table = read_text(source, schema.published)
+    table = read_coded(source, schema.published, coded=schema.quasi_identifiers)
     file = str(source) if isinstance(source, str | Path) else None
     report, class_sizes = public_report(table, schema, file)
     report.risks["prosecutor"] = prosecutor(class_sizes, threshold)

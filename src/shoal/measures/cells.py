@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InternalError
 from shoal.hierarchies import ROOT, DateLevels, IntervalLevels, Tree
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree, FlatValues
-from shoal.records.normalize import EPOCH, as_text, day_numbers, refuse
+from shoal.records.normalize import EPOCH, as_text, day_numbers, plain, refuse
 from shoal.schema import Column, ColumnType
 
 Floats = NDArray[np.float64]
@@ -42,29 +43,20 @@ class Cells:
     all_values: float  # how many the column has
 
 
-@dataclass(frozen=True)
-class _Span:
-    """A label on an axis: its bounds, and its level if the column has levels."""
-
-    low: float
-    high: float
-    level: int
-
-
 def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
     """The cells of a quasi-identifier. Labels that the schema does not know are refused, with their rows."""
-    coded = as_text(name, published, ("",)).dictionary_encode()
-    labels: list[str | None] = [*coded.dictionary.to_pylist(), None]
-    index = coded.indices.fill_null(len(labels) - 1).to_numpy().astype(np.int64)
+    coded = coded_labels(name, published)
+    index = coded.indices.fill_null(len(coded.dictionary)).to_numpy().astype(np.int64)
+    # A dictionary from elsewhere may have labels that no row has: they are nobody's business.
+    used = np.bincount(index, minlength=len(coded.dictionary) + 1) > 0
+    texts = [*coded.dictionary.to_pylist(), None]
+    labels: list[str | None] = [(text or None) if is_used else None for text, is_used in zip(texts, used, strict=True)]
     rule = column.grower.rule if column.grower else None
     if rule is None or isinstance(rule, IntervalLevels | DateLevels):
-        parsed = [_span(column, rule, label) for label in labels]
-        _refuse_unknown(
-            name,
-            coded,
-            [span is None and label not in (None, ROOT) for span, label in zip(parsed, labels, strict=True)],
-        )
-        costs = _axis_costs(column, rule, labels, parsed)
+        spans = _spans(column, rule, labels)
+        none = np.array([label is None or label == ROOT for label in labels])
+        _refuse_unknown(name, coded, (np.isnan(spans[:, 0]) & ~none).tolist())
+        costs = _axis_costs(column, rule, labels, spans)
     elif isinstance(rule, PrefixLevels):
         costs = _prefix_costs(column, labels)
     elif isinstance(rule, FlatValues) and rule.values is None:
@@ -75,7 +67,18 @@ def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
     return Cells(index, labels, il, lm, tree, size, _says_nothing(column, labels), all_values)
 
 
+def coded_labels(name: str, published: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The labels as a dictionary; as it was read, where it was read so. Nothing is trimmed: every byte counts here."""
+    kind = published.type
+    if pa.types.is_dictionary(kind) and kind.value_type == pa.string() and published.num_chunks:
+        return pa.chunked_array(published.unify_dictionaries().chunks).combine_chunks()
+    array = plain(name, published)
+    return (array if array.type == pa.string() else as_text(name, array, ("",))).dictionary_encode()
+
+
 def _refuse_unknown(name: str, coded: pa.DictionaryArray, unknown: list[bool]) -> None:
+    if not any(unknown):
+        return
     bad = pa.array(unknown[: len(coded.dictionary)], pa.bool_()).take(coded.indices)
     hint = "Is this a release of this schema?"
     refuse(name, coded.dictionary.take(coded.indices), bad, "not a label of this column", hint)
@@ -128,17 +131,48 @@ def _shared_characters(texts: list[str]) -> int:
 def read_spans(column: Column, labels: list[str | None]) -> list[tuple[float, float, bool]]:
     """The bounds of labels on an axis, and whether the upper one belongs to it. For labels that `read_cells` knows."""
     rule = column.grower.rule if column.grower else None
-    spans = [_span(column, rule if isinstance(rule, IntervalLevels | DateLevels) else None, label) for label in labels]
-    return [
-        (0.0, 0.0, True) if span is None else (span.low, span.high, not str(label).endswith(")"))
-        for span, label in zip(spans, labels, strict=True)
-    ]
+    spans = _spans(column, rule if isinstance(rule, IntervalLevels | DateLevels) else None, labels)
+    return [(low, high, not str(label).endswith(")")) for (low, high, _), label in zip(spans, labels, strict=True)]
 
 
 # --- numbers and dates ----------------------------------------------------------------------------------------------
 
 
-def _span(column: Column, rule: IntervalLevels | DateLevels | None, label: str | None) -> _Span | None:
+def _spans(column: Column, rule: IntervalLevels | DateLevels | None, labels: list[str | None]) -> Floats:
+    """Low, high and level of each label; NaN where it has none."""
+    if rule is None:
+        found = _tight_spans(column, labels)
+        if found is not None:
+            return found
+    rows = [_span(column, rule, label) or (np.nan, np.nan, np.nan) for label in labels]
+    return np.array(rows, np.float64).reshape(-1, 3)
+
+
+def _tight_spans(column: Column, labels: list[str | None]) -> Floats | None:
+    """Tight intervals all at once, of which there may be many; None if one of them is not what it should be."""
+    texts = pa.array([None if label == ROOT else label for label in labels], pa.string())
+    parts = pc.extract_regex(texts, r"^\[(?P<low>[^\[]+?)\.\.(?P<high>[^\[]+)\]$")
+    try:
+        ends = []
+        for end in ("low", "high"):
+            bound = pc.if_else(pc.is_valid(parts), pc.struct_field(parts, end), texts)
+            if column.type == ColumnType.DATE:
+                bound = bound.cast(pa.date32()).cast(pa.int32())
+            ends.append(bound.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowException:
+        return None
+    low, high = ends
+    present = texts.is_valid().to_numpy(zero_copy_only=False)
+    if not (
+        np.isfinite(low[present]).all() and (low[present] <= high[present]).all() and np.isfinite(high[present]).all()
+    ):
+        return None
+    return np.stack([low, high, np.where(present, 0.0, np.nan)], axis=1)
+
+
+def _span(
+    column: Column, rule: IntervalLevels | DateLevels | None, label: str | None
+) -> tuple[float, float, float] | None:
     if label is None or label == ROOT:
         return None
     try:
@@ -146,18 +180,18 @@ def _span(column: Column, rule: IntervalLevels | DateLevels | None, label: str |
             for level, period in enumerate(rule.levels, start=1):
                 found = PERIODS[period](label)
                 if found is not None:
-                    return _Span(*found, level)
+                    return *found, level
         read = _day if column.type == ColumnType.DATE else float
         bounds = SPAN.fullmatch(label)
         if bounds is None:
-            return _Span(read(label), read(label), 0)
+            return read(label), read(label), 0
         low, high = read(bounds[1]), read(bounds[2])
         if low > high:
             return None
         if isinstance(rule, IntervalLevels):
             width = high - low + (1 if bounds[3] == "]" else 0)
-            return _Span(low, high, 1 + [round(known, 9) for known in rule.widths].index(round(width, 9)))
-        return _Span(low, high, 0)
+            return low, high, 1 + [round(known, 9) for known in rule.widths].index(round(width, 9))
+        return low, high, 0
     except ValueError:
         return None
 
@@ -193,31 +227,30 @@ PERIODS = {
 
 
 def _axis_costs(
-    column: Column, rule: IntervalLevels | DateLevels | None, labels: list[str | None], spans: list[_Span | None]
+    column: Column, rule: IntervalLevels | DateLevels | None, labels: list[str | None], spans: Floats
 ) -> Costs:
-    shown = [span for span in spans if span is not None]
-    whole = column.type == ColumnType.DATE or all(
-        float(bound).is_integer() for span in shown for bound in (span.low, span.high)
-    )
-    low = min((span.low for span in shown), default=0.0)
-    high = max((span.high for span in shown), default=0.0)
+    shown = ~np.isnan(spans[:, 0])
+    bounds = spans[shown]
+    first, last, level = bounds.T
+    whole = column.type == ColumnType.DATE or bool((bounds == np.rint(bounds)).all())
+    low, high = (first.min(), last.max()) if len(first) else (0.0, 0.0)
     hull = (low, high)
     if column.domain is not None:
         dates = column.type == ColumnType.DATE
         low, high = day_numbers(column.domain) if dates else (float(str(bound)) for bound in column.domain)
-        hull = (min(low, hull[0]), max(high, hull[1])) if shown else (low, high)
+        hull = (min(low, hull[0]), max(high, hull[1])) if len(first) else (low, high)
     width = high - low
+    inside = np.maximum(0.0, np.minimum(last, hull[1]) - np.maximum(first, hull[0]))
+    share = np.minimum(1.0, inside / width) if width > 0 else (inside > 0).astype(np.float64)
     levels = len(rule.widths if isinstance(rule, IntervalLevels) else rule.levels) + 1 if rule is not None else 0
-    rows = []
-    for label, span in zip(labels, spans, strict=True):
-        if span is None:
-            rows.append((1.0, 1.0, 1.0, width + 1 if whole else np.nan) if label == ROOT else (0.0, 0.0, 0.0, 1.0))
-            continue
-        inside = max(0.0, min(span.high, hull[1]) - max(span.low, hull[0]))
-        share = min(1.0, inside / width) if width > 0 else float(inside > 0)
-        level = max(span.level, column.min_level) / levels if levels else share
-        rows.append((level, share, level, inside + 1 if whole else (1.0 if inside == 0 else np.nan)))
-    return _table(rows, width + 1 if whole else np.nan)
+    root = np.array([label == ROOT for label in labels])
+    il, lm, size = (np.where(root, full, alone) for full, alone in ((1.0, 0.0), (1.0, 0.0), (width + 1, 1.0)))
+    il[shown] = np.maximum(level, column.min_level) / levels if levels else share
+    lm[shown] = share
+    size[shown] = inside + 1
+    if not whole:
+        size[il > 0] = np.nan
+    return il, lm, il, size, width + 1 if whole else np.nan
 
 
 # --- trees ----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def _add_ambiguity(report: Report, records: Records, partition: Partition, closu
         volumes *= sizes
         volume *= values
     report.totals["am"] = float(partition.sizes @ volumes / len(records))
-    report.shares["am"] = report.totals["am"] / volume
+    report.shares["am"] = min(1.0, report.totals["am"] / volume)
 
 
 def _at(records: Records, book: CodeBook) -> int:

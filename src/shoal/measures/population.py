@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.errors import DataError, ParameterError
 from shoal.hierarchies import ROOT, DateLevels, IntervalLevels
 from shoal.hierarchies.computed import PrefixLevels
-from shoal.measures.cells import read_spans
+from shoal.measures.cells import coded_labels, read_spans
 from shoal.records.codebook import CodeBook, make_codebook
 from shoal.schema import Schema
 
@@ -30,7 +30,7 @@ def population_sizes(table: pa.Table, schema: Schema, population: pa.Table) -> N
         if column.generalize == "set":
             raise ParameterError(f"people who fit a set of values cannot be counted (column {name!r}).")
         book, found = make_codebook(name, column, population[name], schema.missing)
-        labels, index = _labels(table[name])
+        labels, index = _labels(name, table[name])
         low, high = _ranges(book, labels)
         codes.append(found)
         lows.append(low[index])
@@ -47,8 +47,8 @@ def population_sizes(table: pa.Table, schema: Schema, population: pa.Table) -> N
     return inside[row]
 
 
-def _labels(column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
-    coded = column.combine_chunks().cast(pa.string()).dictionary_encode()
+def _labels(name: str, column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+    coded = coded_labels(name, column)
     index = coded.indices.fill_null(len(coded.dictionary)).to_numpy().astype(np.int64)
     return [*coded.dictionary.to_pylist(), None], index
 

@@ -12,6 +12,7 @@ from shoal.measures.report import Report
 from shoal.schema import Role, Schema
 
 Ints = NDArray[np.int64]
+LARGEST_KEY = 2**62
 
 
 def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> tuple[Report, Ints]:
@@ -38,10 +39,14 @@ def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> t
 
 def class_numbers(columns: list[Cells]) -> Ints:
     """The equivalence class of each row, numbered from 0."""
-    classes = np.zeros(len(columns[0].index), np.int64)
-    for cells in columns:
-        classes = value_numbers(pa.array(classes * len(cells.labels) + cells.index))
-    return classes
+    classes, several = columns[0].index, len(columns[0].labels)
+    for cells in columns[1:]:
+        if several * len(cells.labels) > LARGEST_KEY:
+            classes = value_numbers(pa.array(classes))
+            several = int(classes.max()) + 1
+        classes = classes * len(cells.labels) + cells.index  # unique as long as it fits
+        several *= len(cells.labels)
+    return value_numbers(pa.array(classes))
 
 
 def _add_cell_measures(report: Report, columns: dict[str, Cells]) -> None:
@@ -66,7 +71,7 @@ def _add_cell_measures(report: Report, columns: dict[str, Cells]) -> None:
         report.omitted["am"] = "the schema does not say how many values every column can have"
     else:
         report.totals["am"] = float(volumes.mean())
-        report.shares["am"] = float(volumes.mean() / volume)
+        report.shares["am"] = min(1.0, float(volumes.mean() / volume))
     by_column = {name: float(cells.root[cells.index].sum()) for name, cells in columns.items()}
     report.totals["suppressed_cells"] = sum(by_column.values())
     report.shares["suppressed_cells"] = sum(by_column.values()) / cells_in_all

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class Report:
     """Measures in total, as a share of the worst case, and per column (as an average per row); risks; what is missing.
 
-    `totals["il"]` is Total-IL; the others are as `shoal.measures.catalogue` says. PMI and KL have no share: they are not
-    monotone, so that a table of nothing but `*` is not their worst case. `omitted` says why a measure is not there.
+    `totals["il"]` is Total-IL; the others are as `shoal.measures.catalogue` says. PMI and KL have no share: they
+    are not monotone, and a table of nothing but `*` is not their worst case. `omitted` says why a measure is not there.
     """
 
     records: int

@@ -7,6 +7,7 @@ conditions of the similar-B-tree paper). Codes live in memory only; they are nev
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import HierarchyError
+from shoal.errors import HierarchyError, ShoalWarning
 from shoal.hierarchies import ROOT, DateLevels, Hierarchy, IntervalLevels, Tree
 from shoal.hierarchies.computed import Axis, PrefixLevels
-from shoal.records.normalize import EPOCH, as_days, as_numbers, as_text, day_numbers, number_text, refuse
+from shoal.records.normalize import EPOCH, NO_VALUE, as_days, as_numbers, as_text, day_numbers, number_text, refuse
 from shoal.schema import Column, ColumnType
 
 Codes = NDArray[np.int32]
@@ -69,6 +70,12 @@ def _axis_book(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[
     codes[present] = ranks + 1
     texts = _axis_texts(axis, column)
     domain = _domain(column, axis)
+    outside = int(((axis < domain[0]) | (axis > domain[1]))[ranks].sum())
+    if outside:
+        note = (
+            f"column {name!r}: {outside} values lie outside its domain; they are kept, and cost at most as much as *."
+        )
+        warnings.warn(note, ShoalWarning, stacklevel=2)
     tree = None
     rule = column.grower.rule if column.grower else None
     if isinstance(rule, IntervalLevels | DateLevels):
@@ -107,7 +114,7 @@ def _text_book(
         tree = tree.attach(new)
         places.update({leaf: place for place, leaf in enumerate(new, start=len(places))})
     else:
-        hint = 'Add it there, or say on_unknown = "attach" to put such values under the root.'
+        hint = 'Add it there, or say on_unknown = "attach" to put such values under the root. ' + NO_VALUE
         _refuse(name, coded, unknown, "not in the hierarchy", hint)
     tree = tree.at_least(column.min_level)
     lookup = np.array([places[value] + 1 for value in found], np.int32)
@@ -133,6 +140,10 @@ def _refuse_reserved(name: str, column: Column, hierarchy: Hierarchy, coded: pa.
     if isinstance(hierarchy.rule, PrefixLevels):
         stars = [ROOT in value for value in found]
         endless = [len(value) > LONGEST_CODE or "\0" in value for value in found]
+        lengths = sorted({len(value) for value in found if value.isdigit()})
+        if len(lengths) > 1 and all(value.isdigit() for value in found):
+            note = f"column {name!r} has codes of {' and '.join(map(str, lengths))} digits; were leading zeros lost?"
+            warnings.warn(note, ShoalWarning, stacklevel=2)
         _refuse(name, coded, endless, f"not a code of up to {LONGEST_CODE} characters", "Make the column categorical.")
     else:
         stars = [value == ROOT for value in found]

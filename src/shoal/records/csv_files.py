@@ -1,8 +1,9 @@
 """CSV files: delimiter and header detected, every cell read as text (what a cell means is the schema's business).
 
 A reader that guesses wrong publishes the wrong column, so it guesses only on evidence. The first row is the header if
-it holds the expected names. It is a record if it fits, place by place, what the schema says of the columns. Anything
-else is refused. And quotes are checked: one that is never closed would swallow the records behind it into one cell.
+it holds the expected names. A file has no header if the schema says so, or if its first rows fit, place by place, what
+the schema says of every column that would be published. Anything else is refused. And quotes are checked: one that is
+never closed would swallow the records behind it into one cell.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -26,8 +28,17 @@ LONGEST_LINE = 1 << 24
 SAMPLE_ROWS = 200
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-# Expected columns by name, each with a test that its cells pass, or None where any text may stand.
-Expected = Mapping[str, Callable[[str], bool] | None]
+
+@dataclass(frozen=True)
+class Expected:
+    """The columns that a file should have.
+
+    Each has a test that its cells pass; None where any text may stand, which is no evidence. `header` is False if the
+    file is known to have none.
+    """
+
+    tests: Mapping[str, Callable[[str], bool] | None]
+    header: bool | None = None
 
 
 class CsvFile:
@@ -37,34 +48,39 @@ class CsvFile:
         self.file: str | None = str(path)
         self._path = path
         sample = self._sample()
-        self.delimiter = _delimiter(sample, expected or {})
+        self.delimiter = _delimiter(sample, list(expected.tests) if expected else [])
         reader = csv.reader(sample, delimiter=self.delimiter)
         first: list[str] = next((row for row in reader if row), [])
         if not first:
             raise DataError("the file is empty.", file=self.file)
         first = [cell.strip() for cell in first]
         self._lines_before_data = reader.line_num
-        if _is_header(first, expected):
+        known = expected.header if expected is not None else None
+        if _is_header(first, expected) if known is None else known:
             self.columns = first
             self._check_names()
-        elif expected and _fits(first, expected):
-            self.columns = list(expected)
-            self._lines_before_data = 0
-            warnings.warn(
-                f"{path}: no header was found; the columns are taken in the order of the schema.",
-                ShoalWarning,
-                stacklevel=2,
-            )
         elif expected:
-            raise DataError(
-                "the first line does not name the columns, nor is it a record that fits the schema.",
-                hint=f"Name the columns in the first line: {', '.join(expected)}.",
-                file=self.file,
-                line=1,
-            )
+            self._take_names_from(expected, sample)
         else:
             self.columns = [f"column{number}" for number in range(1, len(first) + 1)]
             self._lines_before_data = 0
+
+    def _take_names_from(self, expected: Expected, sample: list[str]) -> None:
+        """Columns without names are taken in the schema's order: if it says so, or if the cells leave no doubt."""
+        rows = [[cell.strip() for cell in row] for row in csv.reader(sample, delimiter=self.delimiter) if row]
+        if len(rows[0]) != len(expected.tests) or not (expected.header is False or _fit(rows, expected)):
+            raise DataError(
+                "the first line does not name the columns.",
+                hint=f"Name them: {_some(list(expected.tests))}. If the file has no header, say header = false at the "
+                f"top of the schema: its {len(expected.tests)} columns are then expected in that order.",
+                file=self.file,
+                line=1,
+            )
+        self.columns = list(expected.tests)
+        self._lines_before_data = 0
+        if expected.header is None:
+            note = f"{self.file}: no header was found; the columns are taken in the order of the schema."
+            warnings.warn(note, ShoalWarning, stacklevel=2)
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         """These columns as text, every byte of a cell kept."""
@@ -171,13 +187,13 @@ class CsvFile:
                     line = reader.line_num + 1
                 return
         except UnicodeDecodeError:
-            fault, line = "the file is not UTF-8 text. Convert it first", 0
+            fault, line = "the file is not UTF-8 text; convert it, as with iconv -f latin1 -t utf-8", 0
         except (csv.Error, OSError):
             fault = f"the quotes do not match in the record that begins in line {line}"
         raise DataError(f"{fault}.", file=self.file, line=line or None)
 
 
-def _delimiter(sample: list[str], expected: Expected) -> str:
+def _delimiter(sample: list[str], names: list[str]) -> str:
     """The sign that cuts the sample into the steadiest and widest rows, or that finds the expected names."""
 
     def score(sign: str) -> tuple[int, float, int]:
@@ -188,21 +204,27 @@ def _delimiter(sample: list[str], expected: Expected) -> str:
         first = {cell.strip() for cell in rows[0]} if rows else set()
         widths = [len(row) for row in rows]
         usual = max(set(widths), key=widths.count) if widths else 0
-        return len(first & set(expected)), (widths.count(usual) / len(widths) if usual > 1 else 0), usual
+        return len(first & set(names)), (widths.count(usual) / len(widths) if usual > 1 else 0), usual
 
     return max(DELIMITERS, key=score)
 
 
 def _is_header(first: list[str], expected: Expected | None) -> bool:
     """Half of the names must be there: one of them alone may be a value that happens to be called so."""
-    if expected:
-        return 2 * len(set(first) & set(expected)) >= min(len(first), len(expected))
+    if expected is not None:
+        return 2 * len(set(first) & set(expected.tests)) >= min(len(first), len(expected.tests))
     return all(cell and not NUMBER.fullmatch(cell) for cell in first) and len(set(first)) == len(first)
 
 
-def _fits(first: list[str], expected: Expected) -> bool:
-    """Whether a row is a record by the evidence of at least one column, and against that of none."""
-    if len(first) != len(expected):
-        return False
-    tests = [(test, cell) for test, cell in zip(expected.values(), first, strict=True) if test is not None and cell]
-    return bool(tests) and all(test(cell) for test, cell in tests)
+def _fit(rows: list[list[str]], expected: Expected) -> bool:
+    """Whether the cells pass the test of every column, and every column has one."""
+    tests = list(expected.tests.values())
+    return all(
+        len(row) == len(tests)
+        and all(test is not None and (not cell or test(cell)) for test, cell in zip(tests, row, strict=True))
+        for row in rows
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 20 else f"{', '.join(names[:20])}, …"

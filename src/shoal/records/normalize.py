@@ -26,6 +26,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(in
 WHOLE_TEXT = r"^-?[0-9]+$"
 EPOCH = date(1970, 1, 1).toordinal()
 ROWS_KEPT = 20
+NO_VALUE = "If it means no value, add it to `missing` in the schema."
 
 
 def plain(name: str, column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -181,7 +182,9 @@ def _whole_if_possible(name: str, array: pa.Array) -> pa.Array:
 def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
     text = pc.replace_substring_regex(text, r"^\+", "")
     unreadable = _failures(text, looks_like_a_number)
-    refuse(name, text, unreadable, "not a number", "Mend it, or change the column's type.")
+    commas = bool(pc.any(pc.match_substring_regex(text, r"^-?[0-9]+,[0-9]+$")).as_py())
+    hint = "Write a decimal point, as in 74.4." if commas else "Mend it, or change the column's type."
+    refuse(name, text, unreadable, "not a number", f"{hint} {NO_VALUE}")
     plain_decimals = pc.replace_substring_regex(text, r"\.0*$", "")
     if pc.all(pc.match_substring_regex(plain_decimals, WHOLE_TEXT)).as_py():
         beyond = _failures(plain_decimals, lambda value: -(2**63) <= int(value) < 2**63)
@@ -196,7 +199,8 @@ def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
 
 def _days_from_text(name: str, text: pa.Array, form: str | None) -> pa.Array:
     wanted = f"of the form {form}" if form else "a date of the form YYYY-MM-DD"
-    hint = 'Mend it, or give the column a format such as "%d.%m.%Y".'
+    hint = "Mend it." if form else 'Mend it, or give the column a format such as "%d.%m.%Y".'
+    hint = f"{hint} {NO_VALUE}"
     refuse(name, text, _failures(text, lambda value: looks_like_a_day(value, form)), f"not {wanted}", hint)
     coded = text.dictionary_encode()
     days = pa.array([_parse_day(value, form) for value in coded.dictionary.to_pylist()], pa.date32())

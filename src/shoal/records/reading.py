@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
@@ -9,10 +10,10 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 from shoal.hierarchies.declared import DeclaredTree
-from shoal.records.csv_files import CsvFile
+from shoal.records.csv_files import CsvFile, Expected
 from shoal.records.normalize import looks_like_a_day, looks_like_a_number
-from shoal.records.sources import Source, open_source
-from shoal.schema import Column, ColumnType, Role, Schema
+from shoal.records.sources import ParquetFile, Source, open_source
+from shoal.schema import PUBLISHED, Column, ColumnType, Role, Schema
 
 # Numbers as people write them; `007` and `+5` stay text, because reading them as numbers would lose something.
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
@@ -34,13 +35,22 @@ def read(source: object) -> pa.Table:
 
 def read_text(source: object, columns: Sequence[str]) -> pa.Table:
     """A table exactly as it stands: no cell of a CSV is trimmed or typed. For the verifier."""
-    opened = open_source(source, dict.fromkeys(columns))
+    opened = open_source(source, Expected(dict.fromkeys(columns)))
+    return opened.load(opened.columns)
+
+
+def read_coded(source: object, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
+    """The same, where these columns may come as dictionaries if the file has them so."""
+    opened = open_source(source, Expected(dict.fromkeys(columns)))
+    if isinstance(opened, ParquetFile):
+        return opened.load(opened.columns, coded)
     return opened.load(opened.columns)
 
 
 def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
     """The table that the schema describes, without its identifiers, and the file's name for messages."""
-    opened = open_source(source, {name: _test(column, schema.missing) for name, column in schema.columns.items()})
+    tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
+    opened = open_source(source, Expected(tests, schema.header))
     check_columns(schema, opened)
     dropped = schema.names(Role.IDENTIFIER)
     table = opened.load([name for name in opened.columns if name not in dropped])
@@ -50,7 +60,9 @@ def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
 
 
 def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | None:
-    """Whether a cell can be a value of this column; None if any text can."""
+    """Whether a cell can be a value of this column; None if any text can. What is never published needs no proof."""
+    if column.role not in PUBLISHED:
+        return lambda cell: True
     if column.type == ColumnType.NUMERIC:
         return lambda cell: cell in missing or looks_like_a_number(cell)
     if column.type == ColumnType.DATE:
@@ -67,7 +79,7 @@ def check_columns(schema: Schema, source: Source) -> None:
     if lacking:
         raise DataError(
             f"the schema names {_columns(lacking)} that the table does not have.",
-            hint="Name them in the table, or take them out of the schema.",
+            hint=_near(lacking[0], source.columns, schema) or "Name them in the table, or take them out of the schema.",
             file=source.file,
             column=lacking[0],
         )
@@ -75,10 +87,17 @@ def check_columns(schema: Schema, source: Source) -> None:
     if extra:
         raise DataError(
             f"the table has {_columns(extra)} that the schema does not name.",
-            hint='Give each a role: "identifier" keeps it out of every release.',
+            hint='Give each a role in the schema: "identifier" keeps it out of every release.',
             file=source.file,
             column=extra[0],
         )
+
+
+def _near(name: str, columns: list[str], schema: Schema) -> str | None:
+    """The column that was probably meant, among those that have no role yet."""
+    free = {column.lower(): column for column in columns if column not in schema.columns}
+    found = difflib.get_close_matches(name.lower(), free, n=1)
+    return f"The table has {free[found[0]]!r} without a role. Did you mean that?" if found else None
 
 
 def _columns(names: list[str]) -> str:

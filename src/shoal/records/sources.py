@@ -6,6 +6,7 @@ are never loaded at all.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -43,9 +44,10 @@ class ParquetFile:
         except pa.ArrowInvalid:
             raise DataError("is not a Parquet file, or is damaged.", file=self.file) from None
 
-    def load(self, columns: Sequence[str]) -> pa.Table:
+    def load(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """These columns; those in `coded` with their dictionaries, which is faster and takes less room."""
         try:
-            return pq.read_table(self._path, columns=list(columns))
+            return pq.read_table(self._path, columns=list(columns), read_dictionary=list(coded))
         except (pa.ArrowInvalid, OSError):
             raise DataError("is damaged: its columns cannot be read.", file=self.file) from None
 
@@ -101,7 +103,7 @@ def _open_file(path: Path, expected: Expected | None) -> Source:
     suffix = suffixes[-1] if suffixes else ""
     try:
         if not path.exists():
-            raise DataError("the file does not exist.", file=str(path))
+            raise DataError("the file does not exist.", hint=_near(path), file=str(path))
         if not path.is_file():
             raise DataError("is not a file.", file=str(path))
         if path.stat().st_size == 0:
@@ -117,4 +119,13 @@ def _open_file(path: Path, expected: Expected | None) -> Source:
             f"the file cannot be read: {problem.strerror or 'input/output error'}.", file=str(path)
         ) from None
     known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
-    raise DataError(f"the kind of file is not known by its ending. Known: {known}.", file=str(path))
+    hint = "Save it as CSV." if suffix in (".xlsx", ".xls", ".ods") else None
+    raise DataError(f"the kind of file is not known by its ending. Known: {known}.", hint=hint, file=str(path))
+
+
+def _near(path: Path) -> str | None:
+    """A file of a similar name in the same folder."""
+    if not path.parent.is_dir():
+        return f"Nor does the folder {path.parent}."
+    found = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
+    return f"Did you mean {found[0]}?" if found else None

@@ -22,7 +22,7 @@ from shoal.release.manifest import now
 
 PARQUET_COMPRESSION = "zstd"
 FORMATS = (".csv", ".parquet")
-EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it with --force."
+EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
 
 
 def manifest_path(path: Path) -> Path:

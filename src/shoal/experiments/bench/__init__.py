@@ -15,7 +15,9 @@ from shoal.experiments.bench.finding import Finding
 
 BENCHMARKS = {
     "mondrian": "shoal.experiments.bench.mondrian",
+    "tables": "shoal.experiments.bench.tables",
     "million": "shoal.experiments.bench.million",
+    "measures": "shoal.experiments.bench.measuring",
     "startup": "shoal.experiments.bench.startup",
 }
 

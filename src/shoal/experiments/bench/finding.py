@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Finding(NamedTuple):
@@ -31,6 +35,18 @@ class Finding(NamedTuple):
             f"{self.ratio:.1f}×" if self.ratio else "",
             self.wanted,
         ]
+
+
+def in_its_own_process(module: str, *arguments: object) -> dict[str, Any]:
+    """Run a module by itself, so that its memory is its own; what it prints as JSON."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  # our own module
+    return json.loads(done.stdout)
+
+
+def peak_memory() -> float:
+    """The most memory that this process has had, in GiB (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def best_of(runs: int, work: Callable[[], object]) -> float:

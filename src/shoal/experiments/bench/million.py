@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.experiments.bench.finding import Finding
+from shoal.experiments.bench.finding import Finding, in_its_own_process, peak_memory
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 
@@ -39,10 +37,7 @@ def run(quick: bool) -> list[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "people.parquet"
         pq.write_table(enlarged_adult(rows), source)
-        done = subprocess.run(  # noqa: S603  # our own module, our own arguments
-            [sys.executable, "-m", __name__, str(source)], capture_output=True, text=True, check=True
-        )
-    report = json.loads(done.stdout)
+        report = in_its_own_process(__name__, source)
     stages = "; ".join(f"{name} {seconds:.1f}" for name, seconds in report["seconds"].items())
     return [
         Finding(f"{rows:,} rows end to end, k = 10 ({stages})".replace(",", " "), report["total"], "s"),
@@ -72,8 +67,7 @@ def end_to_end(source: Path) -> dict[str, object]:
     watch.stage("writing")
     release.write(source.with_name("release.parquet"))
     watch.stage("done")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB, on Linux
-    return {"total": time.perf_counter() - start, "seconds": watch.seconds, "peak": peak / 2**20}
+    return {"total": time.perf_counter() - start, "seconds": watch.seconds, "peak": peak_memory()}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,215 @@
+"""A first guess at a schema: roles from names and cardinalities, types from values.
+
+It errs on the side of caution: what nothing is known of is proposed as a quasi-identifier. A person has to look it
+over; the TOML that it writes says why each column got its role.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import DataError
+from shoal.records.normalize import as_text, is_text, looks_like_a_number
+from shoal.records.reading import read
+from shoal.schema import ColumnType, Role, Schema
+
+MISSING = ("?", "NA", "N/A", "n/a", "null", "NULL", "None")
+NEARLY_UNIQUE = 0.9
+ACTS_LIKE_A_KEY = 0.5
+
+# Parts of names, in several languages, that give a column away. The first that fits decides.
+NAMES: list[tuple[Role, str]] = [
+    (Role.IDENTIFIER, r"(^|[^a-z])(sur|first|last|full|given|maiden|nach|vor)?names?([^a-z]|$)|^nom$|prenom"),
+    (
+        Role.IDENTIFIER,
+        r"e-?mail|phone|telefon|mobile|fax|\bssn\b|social.?sec|passport|iban|account|card.?(no|num)|licen[cs]e",
+    ),
+    (Role.IDENTIFIER, r"address|strasse|street|house.?n|\bip\b|url|photo|signature|username|login|device"),
+    (Role.SENSITIVE, r"diagnos|disease|illness|icd|hiv|cancer|treat|medic|drug|therap|symptom|disab|pregnan"),
+    (Role.SENSITIVE, r"income|salary|wage|debt|credit|loan|wealth|benefit|crim|offen[cs]e|grade|score|opinion|vote"),
+    (Role.QUASI_IDENTIFIER, r"birth|born|\bdob\b|geb|\bage\b|alter|year|date|datum"),
+    (
+        Role.QUASI_IDENTIFIER,
+        r"zip|post|plz|city|town|region|county|state|district|municip|country|nation|land|place|origin",
+    ),
+    (Role.QUASI_IDENTIFIER, r"sex|gender|race|ethnic|religio|language|citizen|marital|married|famil|household|child"),
+    (
+        Role.QUASI_IDENTIFIER,
+        r"educat|school|degree|occup|job|profession|employ|industry|work|height|weight|blood|hair|eye",
+    ),
+]
+KEY = re.compile(
+    r"(^|[^a-z])(id|key|nr|no|number|code)$|^(id|key)([^a-z]|$)|(person|patient|record|case|member)_?(id|no|nr)"
+)
+CODES = re.compile(r"zip|post|plz|icd|code|nuts|cpv|naics")
+
+
+@dataclass
+class Guess:
+    """One column: what is proposed, and why."""
+
+    name: str
+    role: Role
+    type: ColumnType | None
+    why: str
+    levels: list[str] | None = None
+    suggested_levels: list[float] | None = None
+    warning: str | None = None
+
+
+@dataclass
+class Proposal:
+    """A proposed schema. `toml()` is a file to edit, `schema()` the schema itself."""
+
+    guesses: list[Guess]
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [f"{guess.name}: {guess.warning}" for guess in self.guesses if guess.warning]
+
+    def schema(self) -> Schema:
+        columns = {
+            guess.name: {
+                "role": guess.role,
+                **({"type": guess.type} if guess.type else {}),
+                **({"levels": guess.levels} if guess.levels else {}),
+            }
+            for guess in self.guesses
+        }
+        return Schema(columns=columns, missing=self.missing)
+
+    def toml(self) -> str:
+        lines = [
+            "# A first guess at what each column is. Look it over: nobody but you knows what an attacker may know.",
+            "# Roles: identifier, key, person, quasi-identifier, sensitive, insensitive.",
+        ]
+        if self.missing:
+            lines += ["", f"missing = {json.dumps(self.missing, ensure_ascii=False)}"]
+        for guess in self.guesses:
+            lines += ["", f"[columns.{_quoted(guess.name)}]", f'role = "{guess.role}" # {guess.why}']
+            if guess.type is not None:
+                lines.append(f'type = "{guess.type}"')
+            if guess.levels:
+                lines.append(f"levels = {json.dumps(guess.levels)}")
+            if guess.suggested_levels:
+                lines.append(f"# levels = {json.dumps(guess.suggested_levels)} # fixed intervals instead of tight ones")
+            if guess.type == ColumnType.CATEGORICAL and guess.role == Role.QUASI_IDENTIFIER:
+                lines.append('# hierarchy = "FILE.csv" # without one, a cell is published as it is or as *')
+            if guess.warning:
+                lines.append(f"# WARNING: {guess.warning}")
+        return "\n".join(lines) + "\n"
+
+
+def propose(source: object) -> Proposal:
+    """Look at a file or table and propose a schema for it."""
+    table = read(source)
+    if table.num_rows == 0:
+        raise DataError("the table has no records to learn from.")
+    found = sorted({text for name in table.column_names for text in _missing_texts(table[name])})
+    guesses = [_guess(name, table[name], ("", *found)) for name in table.column_names]
+    _keep_one_key(guesses)
+    return Proposal(guesses, found)
+
+
+def _missing_texts(column: pa.ChunkedArray) -> list[str]:
+    if not is_text(column.type):
+        return []
+    present = pc.unique(column.filter(pc.is_in(column, pa.array(MISSING, column.type))))
+    return present.to_pylist()
+
+
+def _guess(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> Guess:
+    text = as_text(name, column, missing)
+    rows, values = len(text), text.drop_null()
+    distinct = len(values.unique())
+    kind, levels, suggested = _kind(name, column, values)
+    role, why = _role(name, kind, rows, len(values), distinct)
+    guess = Guess(name, role, kind if role not in (Role.IDENTIFIER, Role.KEY) else None, why, levels, suggested)
+    if role in (Role.SENSITIVE, Role.INSENSITIVE):
+        guess.levels = guess.suggested_levels = None
+        if kind in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
+            guess.type = None
+    if role == Role.INSENSITIVE and distinct >= ACTS_LIKE_A_KEY * max(1, len(values)):
+        guess.warning = "published as it is, and most of its values occur once: it would act as a key"
+    return guess
+
+
+def _role(name: str, kind: ColumnType, rows: int, present: int, distinct: int) -> tuple[Role, str]:
+    lowered = name.lower()
+    unique = distinct == rows
+    if unique and rows > 1 and KEY.search(lowered):
+        return Role.KEY, "unique, and named like a key"
+    for role, pattern in NAMES:
+        if re.search(pattern, lowered):
+            return role, "by its name"
+    if unique and rows > 20 and kind in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
+        return Role.KEY, "every value occurs once"
+    if distinct > NEARLY_UNIQUE * max(1, present) and rows > 20 and kind == ColumnType.CATEGORICAL:
+        return Role.IDENTIFIER, "almost every value occurs once"
+    if kind == ColumnType.NUMERIC and distinct > 0.2 * max(1, present) and rows > 20:
+        return Role.INSENSITIVE, "a measurement, by its many values; is it known to others?"
+    return Role.QUASI_IDENTIFIER, "nothing speaks against it; choose another role if nobody outside can know it"
+
+
+def _kind(
+    name: str, column: pa.ChunkedArray, values: pa.Array
+) -> tuple[ColumnType, list[str] | None, list[float] | None]:
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type) or _all(values, _is_iso_day):
+        return ColumnType.DATE, ["month", "year"], None
+    texts = is_text(column.type)
+    lengths = pc.unique(pc.utf8_length(values)).to_pylist()
+    leading_zero = texts and bool(pc.any(pc.match_substring_regex(values, "^0[0-9]")).as_py())
+    if (
+        CODES.search(name.lower())
+        and len(lengths) <= 3
+        and max(lengths, default=0) <= 12
+        and max(lengths, default=0) > 2
+    ):
+        return ColumnType.PREFIX, None, None
+    if leading_zero and len(lengths) == 1 and _all(values, str.isdigit):
+        return ColumnType.PREFIX, None, None
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
+    if numeric or (len(values) > 0 and _all(values, looks_like_a_number)):
+        return ColumnType.NUMERIC, None, _nice_widths(values)
+    return ColumnType.CATEGORICAL, None, None
+
+
+def _all(values: pa.Array, test: Callable[[str], bool]) -> bool:
+    return len(values) > 0 and all(test(value) for value in values.unique().to_pylist())
+
+
+def _is_iso_day(text: str) -> bool:
+    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None
+
+
+def _nice_widths(values: pa.Array) -> list[float] | None:
+    """Three nested widths that divide the range into about 20, 10 and 5 intervals: 1, 2 or 5 times a power of ten."""
+    numbers = np.array([float(value) for value in values.unique().to_pylist()])
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) < 2:
+        return None
+    raw = (numbers.max() - numbers.min()) / 20
+    power = 10.0 ** np.floor(np.log10(raw))
+    width = float(power * min((1, 2, 5, 10), key=lambda step: abs(step - raw / power)))
+    whole = bool((numbers == np.rint(numbers)).all())
+    width = max(1.0, width) if whole else width
+    widths = [width, 2 * width, 4 * width]
+    return [int(w) for w in widths] if whole else [float(f"{w:.6g}") for w in widths]
+
+
+def _keep_one_key(guesses: list[Guess]) -> None:
+    keys = [guess for guess in guesses if guess.role == Role.KEY]
+    for guess in keys[1:]:
+        guess.role, guess.why = Role.IDENTIFIER, f"unique as well, but {keys[0].name!r} is the key"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
