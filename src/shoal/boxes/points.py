@@ -51,18 +51,21 @@ def point_tree(points: Ints) -> PointTree:
 @kernel
 def _build(tree: PointTree) -> int:
     tree.ends[0] = len(tree.points)
+    scale = np.ones(tree.points.shape[1])  # widths are compared as shares of the whole: columns differ in their codes
     used, node = 1, 0
     while node < used:
         start, end = tree.starts[node], tree.ends[node]
-        widest, width = 0, -1
+        widest, width = 0, 0.0
         for j in range(tree.points.shape[1]):
             low = high = tree.points[tree.order[start], j]
             for place in range(start, end):
                 code = tree.points[tree.order[place], j]
                 low, high = min(low, code), max(high, code)
             tree.lo[node, j], tree.hi[node, j] = low, high
-            if high - low > width:
-                widest, width = j, high - low
+            if node == 0 and high > low:
+                scale[j] = 1 / (high - low)
+            if (high - low) * scale[j] > width:
+                widest, width = j, (high - low) * scale[j]
         if end - start > LEAF and width > 0:
             codes = np.empty(end - start, np.int32)
             for place in range(start, end):

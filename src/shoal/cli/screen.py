@@ -53,7 +53,7 @@ def command(function: Command) -> Command:
             _explain(Interrupted("interrupted: nothing was written."), as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(130) from None
         except OSError as problem:  # standard output on a full disk, and the like
-            fault = shoal.OutputError(f"the output cannot be written: {problem.strerror}.")
+            fault = shoal.OutputError(f"reading or writing failed: {problem.strerror or type(problem).__name__}.")
             _explain(fault, as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(2) from None
         except typer.Exit:

@@ -1,0 +1,154 @@
+"""Writing a release: both files or none, and never over something else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.release import write as write_module
+from tests.patients import PATIENTS, PATIENTS_SCHEMA, small_release
+
+
+def test_an_existing_output_is_kept_unless_forced(tmp_path: Path) -> None:
+    release = small_release()
+    file = tmp_path / "release.csv"
+    file.write_text("precious")
+    with pytest.raises(shoal.OutputError, match="exists already"):
+        release.write(file)
+    assert file.read_text() == "precious"
+    release.write(file, force=True)
+    assert shoal.verify(file, PATIENTS_SCHEMA, 50).ok
+    file.unlink()
+    with pytest.raises(shoal.OutputError, match="exists already"):
+        release.write(file)  # the manifest of the other release is still there
+
+
+def test_the_source_is_never_overwritten(tmp_path: Path) -> None:
+    source = tmp_path / "people.parquet"
+    pq.write_table(PATIENTS, source)
+    release = shoal.anonymize(source, PATIENTS_SCHEMA, k=50)
+    with pytest.raises(shoal.OutputError, match="records come from"):
+        release.write(source, force=True)
+    assert pq.read_table(source).num_rows == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("release.xlsx", "written as .csv or .parquet"),
+        ("nowhere/release.csv", "does not exist"),
+        ("folder.csv", "folder"),
+    ],
+)
+def test_places_that_cannot_be_written_to(target: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(shoal.OutputError, match=message):
+        small_release().write(tmp_path / target)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
+
+
+@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now", "_place", "_sync_folder"])
+@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failed_write_leaves_nothing_behind(
+    failing: str, problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = small_release()
+    file = release.write(tmp_path / "release.parquet")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fail(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(write_module, failing, fail)
+    with pytest.raises((shoal.OutputError, KeyboardInterrupt)):
+        release.write(file, force=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_csv_cannot_express_is_said(tmp_path: Path) -> None:
+    table = PATIENTS.append_column("list", pa.array([[1, 2]] * 200))
+    schema = shoal.Schema(columns={**PATIENTS_SCHEMA.columns, "list": {"role": "insensitive"}})
+    release = shoal.anonymize(table, schema, k=50)
+    with pytest.raises(shoal.OutputError, match="csv cannot express"):
+        release.write(tmp_path / "release.csv")
+    assert list(tmp_path.iterdir()) == []
+    release.write(tmp_path / "release.parquet")
+
+
+def test_what_parquet_cannot_express_is_said_without_the_value(tmp_path: Path) -> None:
+    table = PATIENTS.append_column("when", pa.array([2**62] * 200).cast(pa.timestamp("s")))
+    schema = shoal.Schema(columns={**PATIENTS_SCHEMA.columns, "when": shoal.Column(role="insensitive")})
+    with pytest.raises(shoal.OutputError, match="parquet cannot express") as refused:
+        shoal.anonymize(table, schema, k=50).write(tmp_path / "release.parquet")
+    assert refused.value.__context__ is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_another_process_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "release.csv"
+    monkeypatch.setattr(write_module, "check_target", lambda *_, **__: None)
+    release = small_release()
+    monkeypatch.setattr("shoal.release.release.check_target", lambda *_, **__: file.write_text("theirs"))
+    with pytest.raises(shoal.OutputError, match="exists already"):
+        release.write(file)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"release.csv": "theirs"}
+
+
+def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    release = small_release()
+    file = release.write(tmp_path / "release.csv")
+    release.write(file, force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["release.csv", "release.csv.manifest.json"]
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    moves = iter([None, OSError(5, "Input/output error")])
+    place = write_module._place
+
+    def fail_second(part: Path, target: Path) -> None:
+        problem = next(moves)
+        if problem:
+            raise problem
+        place(part, target)
+
+    monkeypatch.setattr(write_module, "_place", fail_second)
+    with pytest.raises(shoal.OutputError, match="Input/output error"):
+        release.write(file, force=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_source_is_safe_in_every_disguise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "out.csv.manifest.jsonl"
+    source.write_text("".join(json.dumps({"q": i}) + "\n" for i in range(10)))
+    (tmp_path / "link.csv").symlink_to(source)
+    (tmp_path / "hard.csv").hardlink_to(source)
+    (tmp_path / "a.csv.manifest.json").hardlink_to(source)
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}})
+    monkeypatch.chdir(tmp_path)
+    release = shoal.anonymize("out.csv.manifest.jsonl", schema, k=2)
+    monkeypatch.chdir("/")
+    for target in ("link.csv", "hard.csv", "a.csv"):
+        with pytest.raises(shoal.OutputError, match="records come from"):
+            release.write(tmp_path / target, force=True)
+    assert len(source.read_text().splitlines()) == 10
+
+
+def test_a_name_that_is_too_long_is_said(tmp_path: Path) -> None:
+    with pytest.raises(shoal.OutputError, match="too long"):
+        small_release().write(tmp_path / ("x" * 300 + ".csv"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_a_single_column_survive_any_reader(tmp_path: Path) -> None:
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}})
+    release = shoal.anonymize(pa.table({"q": pa.array([1, 1, None, None, None])}), schema, k=2)
+    file = release.write(tmp_path / "release.csv")
+    assert shoal.verify(file, schema, 2).records == 5
+    assert sorted(file.read_text().splitlines()) == ['""', '""', '""', '"1"', '"1"', "q"]
