@@ -79,7 +79,8 @@ def _show_columns(report: Report) -> None:
 
 def _show_risks(report: Report) -> None:
     table = Table(title="Risk", title_justify="left")
-    for heading in ("attacker", "largest", "average", "rows above the threshold", "what it means"):
+    threshold = f"rows above {report.risks['prosecutor']['threshold']:.0%}"
+    for heading in ("attacker", "largest", "average", threshold, "what it means"):
         table.add_column(heading, justify="left" if heading in ("attacker", "what it means") else "right")
     for name, risk in report.risks.items():
         shown = [f"{risk[key]:.2%}" if key in risk else "" for key in ("maximum", "average", "share_above_threshold")]
