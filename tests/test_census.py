@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -38,8 +40,8 @@ def test_any_size_fits_the_schema(n: int) -> None:
     assert len(encode(table.drop_columns(SCHEMA.names(Role.IDENTIFIER)), SCHEMA)) == n
 
 
-@pytest.mark.parametrize("n", [9, 10_000_001, -1])
-def test_sizes_that_are_not_made(n: int) -> None:
+@pytest.mark.parametrize("n", [9, 10_000_001, -1, 10.5, "100"])
+def test_sizes_that_are_not_made(n: Any) -> None:
     with pytest.raises(shoal.ParameterError, match="n must be"):
         shoal.datasets.census(n)
 
@@ -110,5 +112,14 @@ def test_changes_can_be_followed() -> None:
 
 
 def test_changes_that_make_no_sense() -> None:
-    with pytest.raises(shoal.ParameterError, match="batches"):
-        next(shoal.datasets.census_changes(PEOPLE, 1, 0))
+    for arguments in ((PEOPLE, 1, 0), (PEOPLE, -1, 5), (PEOPLE.slice(0, 0), 1, 5), (PEOPLE, 1, 5, -1)):
+        with pytest.raises(shoal.ParameterError):
+            next(shoal.datasets.census_changes(*arguments))
+    with pytest.raises(shoal.ParameterError, match="seed"):
+        shoal.datasets.census(10, -1)
+
+
+def test_everybody_may_leave() -> None:
+    few = shoal.datasets.census(10, 1)
+    for batch in shoal.datasets.census_changes(few, 5, 100, seed=1):
+        assert batch.num_rows > 0

@@ -45,14 +45,35 @@ def test_roles_and_types_are_guessed() -> None:
         "age": ("quasi-identifier", "numeric"),
         "diagnosis": ("sensitive", None),
         "income": ("sensitive", "numeric"),
-        "reading": ("insensitive", "numeric"),
+        "reading": ("quasi-identifier", "numeric"),
         "ward": ("quasi-identifier", "categorical"),
         "token": ("identifier", None),  # unique as well, but there is a key
     }
     assert proposal.missing == ["?"]
-    assert proposal.warnings == [
-        "reading: published as it is, and most of its values occur once: it would act as a key"
-    ]
+    assert [warning.split(":")[0] for warning in proposal.warnings] == ["income", "reading"]
+
+
+def test_what_could_identify_somebody_is_never_proposed_to_be_published() -> None:
+    """200 rows of distinct numbers under names as they occur."""
+    names = "patient_age AgeAtAdmission patient_ssn mrn kontonummer insurance_no latitude lon credit_card".split()
+    names += "medicare medical_record_number whatever".split()
+    numbers = {name: [7 * i for i in range(200)] for name in names}
+    roles = {guess.name: guess.role for guess in propose(pa.table(numbers)).guesses}
+    for name in ("patient_age", "AgeAtAdmission", "latitude", "lon"):
+        assert roles[name] == "quasi-identifier"
+    for name in set(names) - {"patient_age", "AgeAtAdmission", "latitude", "lon"}:
+        assert roles[name] in ("identifier", "key"), name
+
+
+def test_odd_columns_do_not_stop_the_guessing(tmp_path: Path) -> None:
+    table = pa.table(
+        {"tags": [["a"], ["b"]], "raw": [b"x", b"y"], "no\x7fname": ["a", "b"], "when": ["2024-13-45", "x"]}
+    )
+    (tmp_path / "schema.toml").write_text(propose(table).toml())
+    schema = shoal.Schema.load(tmp_path / "schema.toml")
+    assert schema.columns["tags"].role == schema.columns["raw"].role == "identifier"
+    assert schema.columns["when"].type == "categorical"
+    assert "no\x7fname" in schema.columns
 
 
 def test_what_is_proposed_works(tmp_path: Path) -> None:
@@ -108,6 +129,7 @@ def test_columns_that_deserve_a_second_look() -> None:
             "serial": {"role": "insensitive"},
         }
     )
+    assert "1977" not in repr(check_fit(pa.table({"q": [1977, 2], "constant": ["x"] * 2, "serial": ["a"] * 2}), schema))
     fit = check_fit(pa.table({"q": [1, 2], "constant": ["x", "x"], "serial": ["a", "b"]}), schema)
     assert len(fit.warnings) == 2
     assert "acts as a key" in fit.warnings[0]
@@ -122,6 +144,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert run("schema", "infer", "t.csv", "-o", "s.toml", cwd=tmp_path).returncode == 2
     facts = json.loads(run("schema", "infer", "t.csv", "-o", "s.toml", "--force", "--json", cwd=tmp_path).stdout)
     assert facts["columns"]["id"]["role"] == "key"
+    assert "Rumpelstiltskin" not in json.dumps(facts)
     checked = run("schema", "check", "s.toml", "t.csv", cwd=tmp_path)
     assert checked.returncode == 0
     assert "fits the schema" in checked.stdout

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.measures import MEANINGS, RISKS, holder_report, public_report, value_numbers
+from shoal.measures import MEANINGS, RISKS, column_numbers, holder_report, public_report
 from shoal.measures.population import population_sizes
 from shoal.partition import Partition
 from shoal.records.encode import Records, encode
@@ -124,7 +124,7 @@ def pmi(labels: list[str]) -> dict[str, float]:
     numbers = np.unique(labels, return_inverse=True)[1]
     partition = Partition.from_labels(records.codes, numbers, k=2)
     public, _ = public_report(pa.table({"x": labels, "y": PRIVATE}), schema)
-    return holder_report(records, partition, public, value_numbers(records.carried["y"])).totals
+    return holder_report(records, partition, public, column_numbers("y", records.carried["y"])).totals
 
 
 def test_pmi_is_not_monotone_under_local_recoding() -> None:
@@ -141,7 +141,7 @@ def measured(made: MadeTable, labels: np.ndarray[tuple[int], np.dtype[np.int64]]
     records = encode(made.table, made.schema)
     partition = Partition.from_labels(records.codes, labels, k=1)
     public, _ = public_report(shoal.anonymize(made.table, made.schema, k=2).table, made.schema)
-    return holder_report(records, partition, public, value_numbers(records.carried["ill"])).totals
+    return holder_report(records, partition, public, column_numbers("ill", records.carried["ill"])).totals
 
 
 @given(made=tables(max_rows=20), data=st.data())
@@ -158,7 +158,7 @@ def test_mi_is_monotone(made: MadeTable, data: st.DataObject) -> None:
 def test_pmi_is_monotone_under_global_recoding(made: MadeTable) -> None:
     """Eq. (17): every value of a column generalized to the same level, from the values up to the root."""
     records = encode(made.table, made.schema)
-    sensitive = value_numbers(records.carried["ill"])
+    sensitive = column_numbers("ill", records.carried["ill"])
     public, _ = public_report(shoal.anonymize(made.table, made.schema, k=2).table, made.schema)
     for j, book in enumerate(records.books):
         if book.tree is None or not book.tree.leaves:
@@ -234,6 +234,12 @@ def test_a_release_shows_itself_in_a_notebook() -> None:
         ({"type": "date"}, ["2024-05-01", "[2024-05-01..2024-13-01]"], "row 2: not a label"),
         ({"hierarchy": {"Europe": ["France"], "Asia": ["Japan"]}}, ["Europe", "Mars"], "row 2: not a label"),
         ({"hierarchy": {"E": ["F", "G"]}, "generalize": "set"}, ["{F,G}", "{F,Mars}"], "row 2: not a label"),
+        ({"hierarchy": {"E": ["F", "G"]}, "generalize": "set"}, ["{F,G}", "{}"], "row 2: not a label"),
+        ({"hierarchy": {"E": ["F", "G"]}, "generalize": "set"}, ["{F,G}", "{*,F}"], "row 2: not a label"),
+        ({"type": "numeric", "levels": [5]}, ["[10..14]", "[3..7]"], "row 2: not a label"),
+        ({"type": "numeric"}, ["1", "1_0", " 5", "inf"], "rows 2, 3 and 4: not a label"),
+        ({"type": "numeric"}, ["[1..inf]", "1"], "row 1: not a label"),
+        ({"type": "prefix"}, ["47*", "4*7", "*1"], "rows 2 and 3: not a label"),
     ],
 )
 def test_what_is_no_release_of_this_schema(column: dict[str, object], cells: list[str], message: str) -> None:
@@ -242,6 +248,63 @@ def test_what_is_no_release_of_this_schema(column: dict[str, object], cells: lis
         shoal.measure(pa.table({"x": cells}), schema)
     assert refused.value.column == "x"
     assert "Mars" not in str(refused.value)
+
+
+def test_what_has_nothing_to_measure() -> None:
+    schema = shoal.Schema(columns={"x": {"role": "quasi-identifier", "type": "numeric"}})
+    with pytest.raises(shoal.DataError, match="no rows"):
+        shoal.measure(pa.table({"x": pa.array([], pa.string())}), schema)
+    with pytest.raises(shoal.ParameterError, match="no quasi-identifier"):
+        shoal.measure(pa.table({"x": ["1"]}), shoal.Schema(columns={"x": {"role": "sensitive"}}))
+    lists = shoal.Schema(columns={"x": {"role": "quasi-identifier", "type": "numeric"}, "y": {"role": "sensitive"}})
+    with pytest.raises(shoal.DataError, match="'y' holds list"):
+        shoal.anonymize(pa.table({"x": [1, 2], "y": [[1], [2]]}), lists, k=2)
+
+
+def test_fixed_intervals_are_measured_on_their_domain() -> None:
+    column = {"role": "quasi-identifier", "type": "numeric", "levels": [10], "domain": [20, 40], "min_level": 1}
+    release = shoal.anonymize(pa.table({"x": [20, 21, 40, 40]}), shoal.Schema(columns={"x": column}), k=2)
+    for measure in ("lm", "am", "il"):
+        assert release.measures(public=True)[measure] == pytest.approx(release.measures()[measure])
+
+
+def test_fractions_are_not_counted() -> None:
+    column = {"role": "quasi-identifier", "type": "numeric", "levels": [5, 10]}
+    release = shoal.anonymize(pa.table({"x": [30.5, 33.25, 36.5, 38.25]}), shoal.Schema(columns={"x": column}), k=2)
+    assert "am" in release.report(public=True).omitted
+    nothing = shoal.Schema(columns={"x": {"role": "quasi-identifier", "type": "numeric"}})
+    assert "am" in shoal.measure(pa.table({"x": ["*", "*"]}), nothing).omitted
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ({"type": "numeric", "levels": [0.1, 0.2]}, [1e9 + 0.11, 1e9 + 0.12, 1e9 + 0.31, 1e9 + 0.32]),
+        ({"type": "date", "levels": ["decade"]}, ["0003-01-01", "0004-01-01", "9995-01-01", "9996-01-01"]),
+        ({"type": "numeric", "levels": [7], "origin": 3}, [-11, -5, 3, 9]),
+    ],
+)
+def test_what_is_published_can_be_read_again(column: dict[str, object], values: list[object]) -> None:
+    schema = shoal.Schema(columns={"x": {"role": "quasi-identifier", **column}})
+    for k in (2, 4):
+        release = shoal.anonymize(pa.table({"x": values}), schema, k=k)
+        assert shoal.measure(release.table, schema).totals["il"] == pytest.approx(release.measures()["il"])
+
+
+def test_equal_records_have_no_distance() -> None:
+    column = {"role": "quasi-identifier", "type": "numeric", "levels": [5], "min_level": 1}
+    release = shoal.anonymize(pa.table({"x": [31, 31, 31, 31]}), shoal.Schema(columns={"x": column}), k=4)
+    assert release.measures()["diameter"] == 0
+
+
+def test_dictionaries_of_other_writers() -> None:
+    schema = shoal.Schema(columns={"x": {"role": "quasi-identifier", "type": "numeric"}, "y": {"role": "sensitive"}})
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["7", "7"]))
+    assert shoal.measure(pa.table({"x": twice, "y": ["a", "b"]}), schema).risks["prosecutor"]["maximum"] == 0.5
+    many = pa.DictionaryArray.from_arrays(pa.array([0, 255], pa.uint8()), pa.array([str(i) for i in range(256)]))
+    assert shoal.measure(pa.table({"x": many, "y": many}), schema).classes == 2
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array(["7", "not a label"]))
+    assert shoal.measure(pa.table({"x": unused, "y": ["a", "b"]}), schema).classes == 1
 
 
 def test_columns_that_a_release_must_have() -> None:
@@ -292,6 +355,18 @@ def test_a_population_of_the_records_themselves_gives_what_the_cells_cover(made:
         assert size == fitting
 
 
+def test_a_population_is_read_as_the_originals_are(tmp_path: Path) -> None:
+    schema = shoal.Schema(columns={"code": {"role": "quasi-identifier", "type": "prefix"}})
+    release = pa.table({"code": ["10.1*", "10.1*", "10.10", "10.10"]})
+    people = pa.table({"code": ["10.10"] * 8 + ["10.20"] * 2})
+    (tmp_path / "people.csv").write_text("code\n" + "\n".join(people["code"].to_pylist()) + "\n")
+    for population in (people, tmp_path / "people.csv"):
+        assert shoal.measure(release, schema, population=population).risks["journalist"]["maximum"] == 1 / 8
+    blank = pa.table({"code": ["", "", ""]})
+    missing = pa.table({"code": pa.array([None] * 9, pa.string())})
+    assert shoal.measure(blank, schema, population=missing).risks["journalist"]["maximum"] == pytest.approx(1 / 9)
+
+
 def test_risks_that_cannot_be_told() -> None:
     for arguments, message in (
         ({"sampling_fraction": 0}, "sampling_fraction must be"),
@@ -299,6 +374,8 @@ def test_risks_that_cannot_be_told() -> None:
         ({"threshold": 2}, "threshold must be"),
         ({"sampling_fraction": 0.5, "population": RELEASE}, "not both"),
         ({"population": pa.table({"size": [1]})}, "no column 'age'"),
+        ({"population": pa.table({"age": pa.array([], pa.int64())})}, "no records"),
+        ({"population": pa.table({"age": ["x"]})}, "in the population, column 'age', row 1: not a number"),
     ):
         with pytest.raises(shoal.InputError, match=message):
             shoal.measure(RELEASE, AGES, **arguments)

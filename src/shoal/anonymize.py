@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
 from shoal.errors import VerificationError
-from shoal.measures import holder_report, public_report, value_numbers
+from shoal.measures import column_numbers, holder_report, public_report
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import encode
 from shoal.records.reading import read_for
@@ -59,7 +59,7 @@ def anonymize(
     progress.stage("measuring")
     public, _ = public_report(published, schema)
     names = schema.names(Role.SENSITIVE)
-    sensitive = value_numbers(records.carried[names[0]]) if names else None
+    sensitive = column_numbers(names[0], records.carried[names[0]]) if names else None
     return Release(
         published,
         manifest=manifest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class ColumnFit:
     type: str
     missing: int
     levels: list[int]
-    domain: tuple[str, str] | None
+    domain: tuple[str, str] | None = field(repr=False)  # values of the data: not for a log
 
 
 @dataclass(frozen=True)

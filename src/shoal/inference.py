@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError
-from shoal.records.normalize import as_text, is_text, looks_like_a_number
+from shoal.records.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number
 from shoal.records.reading import read
 from shoal.schema import ColumnType, Role, Schema
 
@@ -24,30 +24,23 @@ MISSING = ("?", "NA", "N/A", "n/a", "null", "NULL", "None")
 NEARLY_UNIQUE = 0.9
 ACTS_LIKE_A_KEY = 0.5
 
-# Parts of names, in several languages, that give a column away. The first that fits decides.
+# Words in names, in several languages, that give a column away. The first line that fits decides.
 NAMES: list[tuple[Role, str]] = [
-    (Role.IDENTIFIER, r"(^|[^a-z])(sur|first|last|full|given|maiden|nach|vor)?names?([^a-z]|$)|^nom$|prenom"),
-    (
-        Role.IDENTIFIER,
-        r"e-?mail|phone|telefon|mobile|fax|\bssn\b|social.?sec|passport|iban|account|card.?(no|num)|licen[cs]e",
-    ),
-    (Role.IDENTIFIER, r"address|strasse|street|house.?n|\bip\b|url|photo|signature|username|login|device"),
-    (Role.SENSITIVE, r"diagnos|disease|illness|icd|hiv|cancer|treat|medic|drug|therap|symptom|disab|pregnan"),
-    (Role.SENSITIVE, r"income|salary|wage|debt|credit|loan|wealth|benefit|crim|offen[cs]e|grade|score|opinion|vote"),
-    (Role.QUASI_IDENTIFIER, r"birth|born|\bdob\b|geb|\bage\b|alter|year|date|datum"),
-    (
-        Role.QUASI_IDENTIFIER,
-        r"zip|post|plz|city|town|region|county|state|district|municip|country|nation|land|place|origin",
-    ),
-    (Role.QUASI_IDENTIFIER, r"sex|gender|race|ethnic|religio|language|citizen|marital|married|famil|household|child"),
-    (
-        Role.QUASI_IDENTIFIER,
-        r"educat|school|degree|occup|job|profession|employ|industry|work|height|weight|blood|hair|eye",
-    ),
+    (Role.IDENTIFIER, r"\b(sur|first|last|full|given|maiden|nach|vor|user|file)?names?\b|\bnom\b|\bprenom|\blogin\b"),
+    (Role.IDENTIFIER, r"e ?mail|phone|telefon|mobile|\bfax\b|\bssn\b|social sec|passport|iban|account|konto|\bcard\b"),
+    (Role.IDENTIFIER, r"licen[cs]e|\bmrn\b|medicare|medicaid|medical record|insurance|versicher|\btax\b|\bplate\b"),
+    (Role.IDENTIFIER, r"address|strasse|street|house n|\bip\b|\burl\b|photo|signature|device|\bimei\b|\bmac\b|\bvin\b"),
+    (Role.SENSITIVE, r"diagnos|disease|illness|\bicd|\bhiv\b|cancer|treatment|medication|medicine|\bdrugs?\b|therap"),
+    (Role.SENSITIVE, r"symptom|disab|pregnan|income|salary|\bwages?\b|\bdebt|credit|\bloan|wealth|benefit|\bcrim"),
+    (Role.SENSITIVE, r"offen[cs]e|\bgrades?\b|\bscore|opinion|\bvote"),
+    (Role.QUASI_IDENTIFIER, r"birth|\bborn\b|\bdob\b|\bgeb|\bages?\b|\balter\b|\byear|\bdate|datum"),
+    (Role.QUASI_IDENTIFIER, r"\bzip|post|\bplz\b|\bcity|town|region|county|state|district|municip|countr|nation|place"),
+    (Role.QUASI_IDENTIFIER, r"origin|\blat(itude)?\b|\blon(g|gitude)?\b|\bgps\b|coordinate"),
+    (Role.QUASI_IDENTIFIER, r"\bsex|gender|\brace\b|ethnic|religio|language|citizen|marital|married|famil|household"),
+    (Role.QUASI_IDENTIFIER, r"child|educat|school|degree|occup|\bjob|profession|employ|industry|work"),
+    (Role.QUASI_IDENTIFIER, r"height|weight|blood|hair|\beye"),
 ]
-KEY = re.compile(
-    r"(^|[^a-z])(id|key|nr|no|number|code)$|^(id|key)([^a-z]|$)|(person|patient|record|case|member)_?(id|no|nr)"
-)
+KEY = re.compile(r"\b(id|key|nr|no|number|code|nummer)$|^(id|key)\b|(person|patient|record|case|member) ?(id|no|nr)\b")
 CODES = re.compile(r"zip|post|plz|icd|code|nuts|cpv|naics")
 
 
@@ -127,36 +120,47 @@ def _missing_texts(column: pa.ChunkedArray) -> list[str]:
 
 
 def _guess(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> Guess:
-    text = as_text(name, column, missing)
+    try:
+        text = as_text(name, column, missing)
+    except DataError:
+        return Guess(name, Role.IDENTIFIER, None, f"holds {column.type}, which cannot be generalized")
     rows, values = len(text), text.drop_null()
     distinct = len(values.unique())
     kind, levels, suggested = _kind(name, column, values)
-    role, why = _role(name, kind, rows, len(values), distinct)
-    guess = Guess(name, role, kind if role not in (Role.IDENTIFIER, Role.KEY) else None, why, levels, suggested)
-    if role in (Role.SENSITIVE, Role.INSENSITIVE):
+    fractional = kind == ColumnType.NUMERIC and bool(pc.any(pc.match_substring(values, ".")).as_py())
+    role, why = _role(name, kind, rows, len(values), distinct, fractional)
+    guess = Guess(name, role, kind, why, levels, suggested)
+    if role != Role.QUASI_IDENTIFIER:
         guess.levels = guess.suggested_levels = None
-        if kind in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
+        if role != Role.SENSITIVE or kind in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
             guess.type = None
-    if role == Role.INSENSITIVE and distinct >= ACTS_LIKE_A_KEY * max(1, len(values)):
+    if rows > 20 and role == Role.SENSITIVE and distinct >= ACTS_LIKE_A_KEY * max(1, len(values)):
         guess.warning = "published as it is, and most of its values occur once: it would act as a key"
+    if rows > 20 and role == Role.QUASI_IDENTIFIER and distinct >= NEARLY_UNIQUE * max(1, len(values)):
+        guess.warning = "almost every value occurs once: generalized it costs much; can it be coarser, or be left out?"
     return guess
 
 
-def _role(name: str, kind: ColumnType, rows: int, present: int, distinct: int) -> tuple[Role, str]:
-    lowered = name.lower()
+def _role(name: str, kind: ColumnType, rows: int, present: int, distinct: int, fractional: bool) -> tuple[Role, str]:
+    words = _words(name)
     unique = distinct == rows
-    if unique and rows > 1 and KEY.search(lowered):
+    if unique and rows > 1 and KEY.search(words):
         return Role.KEY, "unique, and named like a key"
     for role, pattern in NAMES:
-        if re.search(pattern, lowered):
+        if re.search(pattern, words):
             return role, "by its name"
-    if unique and rows > 20 and kind in (ColumnType.CATEGORICAL, ColumnType.PREFIX):
+    countable = kind != ColumnType.DATE and not fractional
+    if unique and rows > 20 and countable:
         return Role.KEY, "every value occurs once"
-    if distinct > NEARLY_UNIQUE * max(1, present) and rows > 20 and kind == ColumnType.CATEGORICAL:
+    if distinct > NEARLY_UNIQUE * max(1, present) and rows > 20 and countable:
         return Role.IDENTIFIER, "almost every value occurs once"
-    if kind == ColumnType.NUMERIC and distinct > 0.2 * max(1, present) and rows > 20:
-        return Role.INSENSITIVE, "a measurement, by its many values; is it known to others?"
     return Role.QUASI_IDENTIFIER, "nothing speaks against it; choose another role if nobody outside can know it"
+
+
+def _words(name: str) -> str:
+    """`AgeAtAdmission`, `age_at_admission` and `Age at admission` are the same words."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return " ".join(re.findall(r"[^\W_]+", spaced.lower()))
 
 
 def _kind(
@@ -168,7 +172,7 @@ def _kind(
     lengths = pc.unique(pc.utf8_length(values)).to_pylist()
     leading_zero = texts and bool(pc.any(pc.match_substring_regex(values, "^0[0-9]")).as_py())
     if (
-        CODES.search(name.lower())
+        CODES.search(_words(name))
         and len(lengths) <= 3
         and max(lengths, default=0) <= 12
         and max(lengths, default=0) > 2
@@ -187,7 +191,7 @@ def _all(values: pa.Array, test: Callable[[str], bool]) -> bool:
 
 
 def _is_iso_day(text: str) -> bool:
-    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None
+    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None and looks_like_a_day(text, None)
 
 
 def _nice_widths(values: pa.Array) -> list[float] | None:
@@ -212,4 +216,8 @@ def _keep_one_key(guesses: list[Guess]) -> None:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return (
+        name
+        if re.fullmatch(r"[A-Za-z0-9_-]+", name)
+        else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    )

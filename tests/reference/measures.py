@@ -102,6 +102,7 @@ def diameter(columns: Sequence[Plain], table: Sequence[Cell], groups: Sequence[S
             distance = sum(
                 cell_cost(column, "il", [values[a], values[b]], values)
                 for column, values in zip(columns, table, strict=True)
+                if values[a] != values[b]
             )
             largest = max(largest, distance)
         total += len(group) * largest

@@ -23,7 +23,8 @@ def diameters(codes: Ints, order: NDArray[np.int64], ends: NDArray[np.int64], co
                 distance = 0.0
                 for j in range(codes.shape[1]):
                     one, other = codes[order[first], j], codes[order[second], j]
-                    distance += cell_cost(costs, j, min(one, other), max(one, other))
+                    if one != other:  # equal values have no distance, whatever is published for them
+                        distance += cell_cost(costs, j, min(one, other), max(one, other))
                 result[group] = max(result[group], distance)
         start = ends[group]
     return result

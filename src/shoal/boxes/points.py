@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.compiling import kernel
+from shoal.errors import InternalError
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -31,7 +32,9 @@ class PointTree(NamedTuple):
 
 
 def point_tree(points: Ints) -> PointTree:
-    """The tree over these points, which are not moved."""
+    """The tree over these points, which are not moved. There must be one at least: kernels do not check."""
+    if not len(points):
+        raise InternalError("a tree over no points.")
     nodes = max(1, 4 * len(points) // LEAF + 1)
     columns = points.shape[1]
     tree = PointTree(

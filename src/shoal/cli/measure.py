@@ -28,9 +28,7 @@ def measure(
         float, typer.Option(help="Which risk is too high: the share of records above it is told.")
     ] = 0.2,
     columns: Annotated[bool, typer.Option("--columns", help="Show the losses of each column.")] = False,
-    unique: Annotated[
-        int, typer.Option(help="Also count rows that are unique in up to so many columns (works for originals, too).")
-    ] = 0,
+    unique: Annotated[int, typer.Option(help="Also count rows that are unique in up to so many columns.")] = 0,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

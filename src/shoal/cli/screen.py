@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import sys
 import traceback
 import warnings
@@ -87,6 +88,8 @@ def print_json(facts: Mapping[str, object]) -> None:
 
 def number(value: float) -> str:
     """1234567 as 1 234 567; fractions to four digits."""
+    if not math.isfinite(value):
+        return str(value)
     return f"{value:,.0f}".replace(",", " ") if value == int(value) or value >= 1000 else f"{value:.4g}"
 
 

@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 from shoal.measures.catalogue import MEANINGS, RISKS
 from shoal.measures.holder import holder_report, total_loss
 from shoal.measures.population import population_sizes
-from shoal.measures.public import public_report, value_numbers
+from shoal.measures.public import column_numbers, public_report
 from shoal.measures.report import Report
 from shoal.measures.risk import (
     THRESHOLD,
@@ -22,7 +22,7 @@ from shoal.measures.risk import (
     sampled_population,
     unique_records,
 )
-from shoal.records.reading import read, read_coded
+from shoal.records.reading import read_coded
 from shoal.schema import Schema
 
 
@@ -51,7 +51,7 @@ def measure(
     report.risks["marketer"] = marketer(class_sizes)
     outside = None
     if population is not None:
-        outside = population_sizes(table, schema, read(population))
+        outside = population_sizes(table, schema, population)
     elif sampling_fraction is not None:
         outside = sampled_population(class_sizes, sampling_fraction)
     if outside is not None:
@@ -64,10 +64,10 @@ __all__ = [
     "MEANINGS",
     "RISKS",
     "Report",
+    "column_numbers",
     "holder_report",
     "measure",
     "public_report",
     "total_loss",
     "unique_records",
-    "value_numbers",
 ]

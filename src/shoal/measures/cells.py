@@ -26,6 +26,7 @@ from shoal.schema import Column, ColumnType
 
 Floats = NDArray[np.float64]
 SPAN = re.compile(r"\[(.+?)\.\.(.+?)([\])])")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 MEMBER = re.compile(r'"((?:[^"]|"")*)"|([^,{}"]+)')
 
 
@@ -46,7 +47,7 @@ class Cells:
 def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
     """The cells of a quasi-identifier. Labels that the schema does not know are refused, with their rows."""
     coded = coded_labels(name, published)
-    index = coded.indices.fill_null(len(coded.dictionary)).to_numpy().astype(np.int64)
+    index = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy()
     # A dictionary from elsewhere may have labels that no row has: they are nobody's business.
     used = np.bincount(index, minlength=len(coded.dictionary) + 1) > 0
     texts = [*coded.dictionary.to_pylist(), None]
@@ -58,7 +59,10 @@ def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
         _refuse_unknown(name, coded, (np.isnan(spans[:, 0]) & ~none).tolist())
         costs = _axis_costs(column, rule, labels, spans)
     elif isinstance(rule, PrefixLevels):
-        costs = _prefix_costs(column, labels)
+        members = [[] if label is None else _members(column, label) for label in labels]
+        odd = [label is not None and not _are_prefixes(parts) for label, parts in zip(labels, members, strict=True)]
+        _refuse_unknown(name, coded, odd)
+        costs = _prefix_costs(labels, members)
     elif isinstance(rule, FlatValues) and rule.values is None:
         costs = _table([_flat_cost(column, label) for label in labels], np.nan)
     else:
@@ -71,7 +75,9 @@ def coded_labels(name: str, published: pa.ChunkedArray) -> pa.DictionaryArray:
     """The labels as a dictionary; as it was read, where it was read so. Nothing is trimmed: every byte counts here."""
     kind = published.type
     if pa.types.is_dictionary(kind) and kind.value_type == pa.string() and published.num_chunks:
-        return pa.chunked_array(published.unify_dictionaries().chunks).combine_chunks()
+        coded = pa.chunked_array(published.unify_dictionaries().chunks).combine_chunks()
+        if len(coded.dictionary.unique()) == len(coded.dictionary):  # some writers repeat themselves
+            return coded
     array = plain(name, published)
     return (array if array.type == pa.string() else as_text(name, array, ("",))).dictionary_encode()
 
@@ -104,9 +110,12 @@ def _flat_cost(column: Column, label: str | None) -> tuple[float, float, float, 
     return 0.0, 0.0, 0.0, 1.0
 
 
-def _prefix_costs(column: Column, labels: list[str | None]) -> Costs:
+def _are_prefixes(members: list[str]) -> bool:
+    return bool(members) and all(ROOT not in member.rstrip(ROOT) for member in members)
+
+
+def _prefix_costs(labels: list[str | None], members: list[list[str]]) -> Costs:
     """`47***` leaves three of five characters open; how many codes that is, the release does not say."""
-    members = [[] if label is None else _members(column, label) for label in labels]
     longest = max((len(member) for parts in members for member in parts), default=1)
     rows = []
     for label, parts in zip(labels, members, strict=True):
@@ -181,7 +190,7 @@ def _span(
                 found = PERIODS[period](label)
                 if found is not None:
                     return *found, level
-        read = _day if column.type == ColumnType.DATE else float
+        read = _day if column.type == ColumnType.DATE else _number
         bounds = SPAN.fullmatch(label)
         if bounds is None:
             return read(label), read(label), 0
@@ -189,11 +198,27 @@ def _span(
         if low > high:
             return None
         if isinstance(rule, IntervalLevels):
-            width = high - low + (1 if bounds[3] == "]" else 0)
-            return low, high, 1 + [round(known, 9) for known in rule.widths].index(round(width, 9))
+            return low, high, _level(rule, low, high + (1 if bounds[3] == "]" else 0))
         return low, high, 0
     except ValueError:
         return None
+
+
+def _level(rule: IntervalLevels, start: float, end: float) -> int:
+    """Which level has an interval from start to end; ValueError if none has."""
+    noise = 1e-6 * rule.widths[0] + 8 * np.spacing(max(abs(start), abs(end)))
+    for level, width in enumerate(rule.widths, start=1):
+        steps = (start - rule.origin) / width
+        if abs(end - start - width) <= noise and abs(steps - round(steps)) * width <= noise:
+            return level
+    raise ValueError
+
+
+def _number(text: str) -> float:
+    """As a release writes numbers; Python would read `1_0` and ` 5` as well."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError
+    return float(text)
 
 
 def _day(text: str) -> float:
@@ -211,7 +236,7 @@ def _period(
             return None
         year, month = start(found)
         after = year * 12 + month - 1 + months
-        first = dt.date(year, month, 1).toordinal() - EPOCH
+        first = dt.date(max(1, year), month, 1).toordinal() - EPOCH  # the first decade is 0000s
         last = (dt.date(after // 12, after % 12 + 1, 1) if after < 9999 * 12 else dt.date.max).toordinal() - EPOCH - 1
         return float(first), float(last)
 
@@ -232,15 +257,19 @@ def _axis_costs(
     shown = ~np.isnan(spans[:, 0])
     bounds = spans[shown]
     first, last, level = bounds.T
-    whole = column.type == ColumnType.DATE or bool((bounds == np.rint(bounds)).all())
+    open_ended = any(label is not None and label.endswith(")") for label in labels)
+    whole = column.type == ColumnType.DATE or (not open_ended and bool((bounds == np.rint(bounds)).all()))
     low, high = (first.min(), last.max()) if len(first) else (0.0, 0.0)
-    hull = (low, high)
+    inside = last - first
     if column.domain is not None:
         dates = column.type == ColumnType.DATE
         low, high = day_numbers(column.domain) if dates else (float(str(bound)) for bound in column.domain)
-        hull = (min(low, hull[0]), max(high, hull[1])) if len(first) else (low, high)
+        # A fixed interval may stick out of the domain, where there are no values; one wholly outside has its own.
+        overlap = np.minimum(last, high) - np.maximum(first, low)
+        inside = np.where((level > 0) & (overlap >= 0), overlap, inside)
+    elif not len(first):
+        whole = False  # nothing is shown: nobody can say how many values there are
     width = high - low
-    inside = np.maximum(0.0, np.minimum(last, hull[1]) - np.maximum(first, hull[0]))
     share = np.minimum(1.0, inside / width) if width > 0 else (inside > 0).astype(np.float64)
     levels = len(rule.widths if isinstance(rule, IntervalLevels) else rule.levels) + 1 if rule is not None else 0
     root = np.array([label == ROOT for label in labels])
@@ -262,7 +291,9 @@ def _tree_costs(name: str, column: Column, labels: list[str | None], coded: pa.D
     tree = column.grower.grow()
     members = {label: _members(column, label) for label in labels if label is not None}
     known = set(tree.labels)
-    new = sorted({member for parts in members.values() for member in parts if member not in known and member != ROOT})
+    new = sorted({member for parts in members.values() for member in parts if member not in known} - {ROOT})
+    odd = [label is not None and label != ROOT and (not members[label] or ROOT in members[label]) for label in labels]
+    _refuse_unknown(name, coded, odd)
     if column.on_unknown == "attach":
         tree = tree.attach(new)
         new = []

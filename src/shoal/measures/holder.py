@@ -18,7 +18,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MOST_PAIRS = 2_000_000_000  # of records within groups: beyond, the diameter is not worth its time
+MOST_PAIRS = 200_000_000  # of cells to compare within groups: beyond, the diameter is not worth its time
 
 
 def holder_report(records: Records, partition: Partition, public: Report, sensitive: Longs | None) -> Report:
@@ -177,7 +177,7 @@ def _add_divergence(report: Report, records: Records, partition: Partition, clos
 
 def _add_diameter(report: Report, records: Records, partition: Partition) -> None:
     """Byun, Definition 1: Σ |e| · diameter(e), never above Total-IL."""
-    if float((partition.sizes.astype(np.float64) ** 2).sum()) > MOST_PAIRS:
+    if float((partition.sizes.astype(np.float64) ** 2).sum()) / 2 * len(records.books) > MOST_PAIRS:
         report.omitted["diameter"] = "groups are so large that comparing all pairs would take too long"
         return
     module = importlib.import_module("shoal.boxes.diameters")  # loads Numba

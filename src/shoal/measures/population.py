@@ -13,44 +13,45 @@ from shoal.hierarchies import ROOT, DateLevels, IntervalLevels
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.measures.cells import coded_labels, read_spans
 from shoal.records.codebook import CodeBook, make_codebook
+from shoal.records.reading import read_some
 from shoal.schema import Schema
 
 Ints = NDArray[np.int32]
 
 
-def population_sizes(table: pa.Table, schema: Schema, population: pa.Table) -> NDArray[np.float64]:
+def population_sizes(table: pa.Table, schema: Schema, population: object) -> NDArray[np.float64]:
     """For each published row, how many records of the population its cells cover."""
     names = schema.quasi_identifiers
-    missing = [name for name in names if name not in population.column_names]
-    if missing:
-        raise DataError(f"the population has no column {missing[0]!r}.", column=missing[0])
+    people, file = read_some(schema, population, names)
+    if not people.num_rows:
+        raise DataError("the population has no records.", file=file)
     codes, lows, highs = [], [], []
     for name in names:
         column = schema.columns[name]
         if column.generalize == "set":
             raise ParameterError(f"people who fit a set of values cannot be counted (column {name!r}).")
-        book, found = make_codebook(name, column, population[name], schema.missing)
+        try:
+            book, found = make_codebook(name, column, people[name], schema.missing)
+        except DataError as error:
+            error.message = f"in the population, {error.message}"
+            error.file = file
+            raise
         labels, index = _labels(name, table[name])
         low, high = _ranges(book, labels)
         codes.append(found)
         lows.append(low[index])
         highs.append(high[index])
-    lo = np.stack(lows, axis=1)
-    hi = np.stack(highs, axis=1)
-    boxes, row = np.unique(np.concatenate([lo, hi], axis=1), axis=0, return_inverse=True)
+    boxes, row = np.unique(np.stack([*lows, *highs], axis=1), axis=0, return_inverse=True)
+    lo, hi = np.ascontiguousarray(boxes[:, : len(names)]), np.ascontiguousarray(boxes[:, len(names) :])
     points = importlib.import_module("shoal.boxes.points")  # loads Numba
     tree = points.point_tree(np.ascontiguousarray(np.stack(codes, axis=1)))
-    half = len(names)
-    inside = points.weigh_boxes(
-        tree, np.ones(population.num_rows), np.ascontiguousarray(boxes[:, :half]), np.ascontiguousarray(boxes[:, half:])
-    )
-    return inside[row]
+    return points.weigh_boxes(tree, np.ones(people.num_rows), lo, hi)[row]
 
 
 def _labels(name: str, column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
     coded = coded_labels(name, column)
-    index = coded.indices.fill_null(len(coded.dictionary)).to_numpy().astype(np.int64)
-    return [*coded.dictionary.to_pylist(), None], index
+    index = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy()
+    return [*(label or None for label in coded.dictionary.to_pylist()), None], index
 
 
 def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
@@ -61,6 +62,7 @@ def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
     if book.axis is not None and (rule is None or isinstance(rule, IntervalLevels | DateLevels)):
         spans = read_spans(book.column, labels)
     places = _places(book)
+    texts = np.array(book.texts)
     for i, label in enumerate(labels):
         if label is None:
             low[i] = high[i] = 0
@@ -73,8 +75,8 @@ def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
             high[i] = np.searchsorted(book.axis, last, "right" if closed else "left")
         elif isinstance(rule, PrefixLevels):
             prefix = label.rstrip(ROOT)
-            low[i] = np.searchsorted(book.texts, prefix, "left") + 1
-            high[i] = np.searchsorted(book.texts, prefix if prefix == label else prefix + "\U0010ffff", "right")
+            low[i] = np.searchsorted(texts, prefix, "left") + 1
+            high[i] = np.searchsorted(texts, prefix if prefix == label else prefix + "\U0010ffff", "right")
         elif label in places:
             low[i], high[i] = places[label]
     return low, high

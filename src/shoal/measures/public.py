@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import DataError
+from shoal.errors import DataError, ParameterError
 from shoal.measures.cells import Cells, read_cells
 from shoal.measures.report import Report
+from shoal.records.normalize import plain
 from shoal.schema import Role, Schema
 
 Ints = NDArray[np.int64]
@@ -17,6 +18,10 @@ LARGEST_KEY = 2**62
 
 def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> tuple[Report, Ints]:
     """All public measures of a release, and the size of the equivalence class of each row."""
+    if not schema.quasi_identifiers:
+        raise ParameterError("the schema has no quasi-identifier: there is nothing to measure.")
+    if table.num_rows == 0:
+        raise DataError("the table has no rows.", file=file)
     columns = {}
     for name in schema.quasi_identifiers:
         if name not in table.column_names:
@@ -33,7 +38,7 @@ def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> t
     report = Report(records=table.num_rows, classes=len(sizes), smallest_class=int(sizes.min()))
     _add_cell_measures(report, columns)
     suppressed = np.logical_and.reduce([cells.root[cells.index] for cells in columns.values()])
-    _add_class_measures(report, sizes, classes, suppressed, _sensitive(table, schema))
+    _add_class_measures(report, sizes, classes, suppressed, _sensitive(table, schema, file))
     return report, sizes[classes]
 
 
@@ -106,19 +111,25 @@ def majority(classes: Ints, values: Ints) -> Ints:
     return largest
 
 
-def _sensitive(table: pa.Table, schema: Schema) -> Ints | None:
+def _sensitive(table: pa.Table, schema: Schema, file: str | None) -> Ints | None:
     """The first sensitive column as numbers; null is a value of its own."""
     names = schema.names(Role.SENSITIVE)
     if not names:
         return None
     if names[0] not in table.column_names:
-        raise DataError(f"the table has no sensitive column {names[0]!r}.", column=names[0])
-    return value_numbers(table[names[0]])
+        raise DataError(f"the table has no sensitive column {names[0]!r}.", file=file, column=names[0])
+    return column_numbers(names[0], table[names[0]])
 
 
-def value_numbers(column: pa.ChunkedArray | pa.Array) -> Ints:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary.take(array.indices)
-    coded = array.dictionary_encode(null_encoding="encode")
-    return coded.indices.to_numpy().astype(np.int64)
+def column_numbers(name: str, column: pa.ChunkedArray | pa.Array) -> Ints:
+    """A number for each different value of a column."""
+    array = plain(name, column)
+    try:
+        return value_numbers(array)
+    except pa.ArrowException:
+        pass
+    raise DataError(f"column {name!r} holds {array.type}, not values that can be compared.", column=name)
+
+
+def value_numbers(array: pa.Array) -> Ints:
+    return array.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)

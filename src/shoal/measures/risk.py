@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import DataError, ParameterError
-from shoal.measures.public import value_numbers
+from shoal.measures.public import column_numbers, value_numbers
 
 Ints = NDArray[np.int64]
 THRESHOLD = 0.2
@@ -68,7 +68,7 @@ def unique_records(table: pa.Table, columns: Sequence[str], most: int = 2) -> li
     for name in columns:
         if name not in table.column_names:
             raise DataError(f"the table has no column {name!r}.", column=name)
-    values = {name: value_numbers(table[name]) for name in columns}
+    values = {name: column_numbers(name, table[name]) for name in columns}
     found = []
     for size in range(1, min(most, len(columns)) + 1):
         for subset in combinations(columns, size):

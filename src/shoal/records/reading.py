@@ -59,6 +59,16 @@ def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
     return table, opened.file
 
 
+def read_some(schema: Schema, source: object, columns: Sequence[str]) -> tuple[pa.Table, str | None]:
+    """Only these columns of a table that is like the schema's, whatever else it has; and the file's name."""
+    tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
+    opened = open_source(source, Expected(tests, schema.header))
+    lacking = [name for name in columns if name not in opened.columns]
+    if lacking:
+        raise DataError(f"the table has no {_columns(lacking)}.", file=opened.file, column=lacking[0])
+    return opened.load(columns), opened.file
+
+
 def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | None:
     """Whether a cell can be a value of this column; None if any text can. What is never published needs no proof."""
     if column.role not in PUBLISHED:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.datasets.census.people import TODAY, people, zips
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, whole_number
 
 INSERTS, UPDATES, DELETES = 0.35, 0.40, 0.25
 NEWBORN = 0.4  # of those who arrive; the others move in
@@ -21,8 +21,11 @@ def census_changes(table: pa.Table, batches: int, size: int, seed: int = 0) -> I
     Deletes favour the old (deaths) and have the key alone. Updates are moves (within the area more often than away),
     marriages and new incomes. Inserts are newborn children and people who move in, with keys that were never used.
     """
-    if batches < 0 or size < 1:
-        raise ParameterError(f"batches must be at least 0 and size at least 1. Got {batches} and {size} instead.")
+    whole_number("batches", batches, least=0)
+    whole_number("size", size, least=1)
+    whole_number("seed", seed, least=0)
+    if not table.num_rows:
+        raise ParameterError("the table has nobody who could change.")
     rng = np.random.default_rng(seed)
     living = table.combine_chunks()
     next_id = 1 + int(pc.max(pc.cast(pc.utf8_slice_codeunits(living["person_id"], 1), pa.int64())).as_py())

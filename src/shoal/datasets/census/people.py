@@ -20,7 +20,7 @@ from shoal.datasets.census.words import (
     OCCUPATION,
     leaves,
 )
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, whole_number
 
 TODAY = np.datetime64("2025-01-01", "D")
 SMALLEST, LARGEST = 10, 10_000_000
@@ -42,9 +42,10 @@ def census(n: int, seed: int = 0, *, first_id: int = 1) -> pa.Table:
 
     Columns: person_id (key), name, born, zip, sex, marital_status, education, occupation, country, income, diagnosis.
     """
-    if not SMALLEST <= n <= LARGEST:
+    whole_number("seed", seed, least=0)
+    if whole_number("n", n, least=SMALLEST) > LARGEST:
         raise ParameterError(f"n must be a whole number from {SMALLEST} to {LARGEST}. Got {n!r} instead.")
-    return people(n, np.random.default_rng(seed), first_id)
+    return people(int(n), np.random.default_rng(seed), first_id)
 
 
 def people(n: int, rng: np.random.Generator, first_id: int) -> pa.Table:
