@@ -39,14 +39,10 @@ def run(quick: bool) -> list[Finding]:
         pq.write_table(enlarged_adult(rows), source)
         report = in_its_own_process(__name__, source)
     stages = "; ".join(f"{name} {seconds:.1f}" for name, seconds in report["seconds"].items())
+    what = f"{rows:,} rows end to end".replace(",", " ")
     return [
-        Finding(f"{rows:,} rows end to end, k = 10 ({stages})".replace(",", " "), report["total"], "s"),
-        Finding(
-            f"{rows:,} rows end to end: peak memory".replace(",", " "),
-            report["peak"],
-            "GiB",
-            wanted="< 2 GiB",
-        ),
+        Finding(f"{what}, k = 10 ({stages})", report["total"], "s"),
+        Finding(f"{what}: peak memory", report["peak"], "GiB", wanted="< 2 GiB"),
     ]
 
 
