@@ -54,6 +54,11 @@ def run_in_terminal(*words: str | Path, cwd: Path) -> str:
     return seen.decode()
 
 
+def run_code(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program from a few lines of Python that tamper with it first."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=False)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "schema.toml").write_text(SCHEMA)
@@ -177,7 +182,7 @@ def test_a_bug_does_not_print_the_data(folder: Path) -> None:
         "sys.argv = ['shoal', 'verify', 'people.csv', '-q', 'age']\n"
         "main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    done = run_code(code, folder)
     assert done.returncode == 2
     assert "RuntimeError" in done.stderr
     assert SECRET not in done.stderr + done.stdout
@@ -192,7 +197,7 @@ def test_an_interruption_is_clean(folder: Path) -> None:
         "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
         "main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    done = run_code(code, folder)
     assert done.returncode == 130
     assert "nothing was written" in done.stderr
     assert "Error" in done.stderr
@@ -209,7 +214,7 @@ def test_being_told_to_end_is_clean(folder: Path) -> None:
         "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
         "main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    done = run_code(code, folder)
     assert done.returncode == 130
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "schema.toml"]
 

@@ -12,6 +12,7 @@ import shoal
 from shoal.boxes.costs import DENSE, DENSE_SIZE, MEASURES, NODES, STEPS, column_costs, cost_tables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.points import cover_points, point_tree, weigh_boxes
 from shoal.records.encode import encode
 from tests.reference.costs import cell_cost as plain_cost
 from tests.tables import MadeTable, tables
@@ -102,3 +103,20 @@ def test_values_outside_a_declared_domain_are_clamped_at_full_cost() -> None:
     costs = cost_tables(books, "il", dense_size=0)
     assert cell_cost(costs, 0, 1, 3) == 1.0
     assert cell_cost(costs, 0, 2, 2) == 0.0
+
+
+@given(
+    points=st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=80),
+    corners=st.lists(st.tuples(*[st.integers(0, 9)] * 6), min_size=1, max_size=10),
+)
+def test_the_tree_of_points_finds_what_a_look_at_each_finds(
+    points: list[tuple[int, ...]], corners: list[tuple[int, ...]]
+) -> None:
+    boxes = np.sort(np.array(corners, np.int32).reshape(-1, 2, 3), axis=1)
+    lo, hi = np.ascontiguousarray(boxes[:, 0]), np.ascontiguousarray(boxes[:, 1])
+    data = np.array(points, np.int32)
+    inside = ((data >= lo[:, None]) & (data <= hi[:, None])).all(axis=2)  # (boxes, points)
+    point_weights, box_weights = np.arange(1.0, len(data) + 1), np.arange(1.0, len(lo) + 1)
+    tree = point_tree(data)
+    assert weigh_boxes(tree, point_weights, lo, hi) == pytest.approx(inside @ point_weights)
+    assert cover_points(tree, lo, hi, box_weights) == pytest.approx(box_weights @ inside)

@@ -103,37 +103,26 @@ def contains(point: Ints, lo: Ints, hi: Ints) -> bool:
     return True
 
 
-@kernel
 def weigh_boxes(tree: PointTree, weights: Floats, lo: Ints, hi: Ints) -> Floats:
     """For each box, the weight of the points in it."""
-    before = np.zeros(len(tree.order) + 1)
-    for place in range(len(tree.order)):
-        before[place + 1] = before[place] + weights[tree.order[place]]
-    result = np.zeros(len(lo))
-    stack = np.empty(256, np.int64)
-    for box in range(len(lo)):
-        top, stack[0] = 1, 0
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            met = meets(tree, node, lo[box], hi[box])
-            if met == 2:
-                result[box] += before[tree.ends[node]] - before[tree.starts[node]]
-            elif met == 1 and tree.children[node] > 0:
-                stack[top], stack[top + 1] = tree.children[node], tree.children[node] + 1
-                top += 2
-            elif met == 1:
-                for place in range(tree.starts[node], tree.ends[node]):
-                    if contains(tree.points[tree.order[place]], lo[box], hi[box]):
-                        result[box] += weights[tree.order[place]]
-    return result
+    inside: Floats = match(tree, weights, lo, hi, np.zeros(len(lo)))[0]
+    return inside
+
+
+def cover_points(tree: PointTree, lo: Ints, hi: Ints, weights: Floats) -> Floats:
+    """For each point, the weight of the boxes that contain it."""
+    covering: Floats = match(tree, np.zeros(len(tree.points)), lo, hi, weights)[1]
+    return covering
 
 
 @kernel
-def cover_points(tree: PointTree, lo: Ints, hi: Ints, weights: Floats) -> Floats:
-    """For each point, the weight of the boxes that contain it."""
-    result = np.zeros(len(tree.order))
-    pending = np.zeros(len(tree.starts))  # weight of boxes that contain a whole node
+def match(tree: PointTree, point_weights: Floats, lo: Ints, hi: Ints, box_weights: Floats) -> tuple[Floats, Floats]:
+    """The weight of the points in each box, and of the boxes around each point."""
+    inside, covering = np.zeros(len(lo)), np.zeros(len(tree.order))
+    before = np.zeros(len(tree.order) + 1)  # the weight of all points in front of a place
+    for place in range(len(tree.order)):
+        before[place + 1] = before[place] + point_weights[tree.order[place]]
+    whole = np.zeros(len(tree.starts))  # the weight of the boxes that contain a whole node
     stack = np.empty(256, np.int64)
     for box in range(len(lo)):
         top, stack[0] = 1, 0
@@ -142,19 +131,22 @@ def cover_points(tree: PointTree, lo: Ints, hi: Ints, weights: Floats) -> Floats
             node = stack[top]
             met = meets(tree, node, lo[box], hi[box])
             if met == 2:
-                pending[node] += weights[box]
+                inside[box] += before[tree.ends[node]] - before[tree.starts[node]]
+                whole[node] += box_weights[box]
             elif met == 1 and tree.children[node] > 0:
                 stack[top], stack[top + 1] = tree.children[node], tree.children[node] + 1
                 top += 2
             elif met == 1:
                 for place in range(tree.starts[node], tree.ends[node]):
-                    if contains(tree.points[tree.order[place]], lo[box], hi[box]):
-                        result[tree.order[place]] += weights[box]
-    for node in range(len(pending)):  # parents come before their children
+                    point = tree.order[place]
+                    if contains(tree.points[point], lo[box], hi[box]):
+                        inside[box] += point_weights[point]
+                        covering[point] += box_weights[box]
+    for node in range(len(whole)):  # parents come before their children
         if tree.children[node] > 0:
-            pending[tree.children[node]] += pending[node]
-            pending[tree.children[node] + 1] += pending[node]
+            whole[tree.children[node]] += whole[node]
+            whole[tree.children[node] + 1] += whole[node]
         else:
             for place in range(tree.starts[node], tree.ends[node]):
-                result[tree.order[place]] += pending[node]
-    return result
+                covering[tree.order[place]] += whole[node]
+    return inside, covering
