@@ -101,6 +101,18 @@ def test_large_hierarchies_grow_in_reasonable_time() -> None:
     assert len(tree.leaves) == 200_000
 
 
+def test_every_kind_has_the_name_of_its_maker() -> None:
+    makers: dict[str, list[object]] = {
+        "flat": [],
+        "tree": [{"a": ["b"]}],
+        "prefix": [],
+        "intervals": [[5]],
+        "dates": [],
+    }
+    for name, arguments in makers.items():
+        assert getattr(Hierarchy, name)(*arguments).kind == name
+
+
 def test_prefixes() -> None:
     assert labels(
         Hierarchy.prefix(), ("47906", "47907"), ("47906", "47918"), ("12345", "47906"), ("479",), ("479", "47906")

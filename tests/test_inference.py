@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -133,6 +134,15 @@ def test_columns_that_deserve_a_second_look() -> None:
     fit = check_fit(pa.table({"q": [1, 2], "constant": ["x", "x"], "serial": ["a", "b"]}), schema)
     assert len(fit.warnings) == 2
     assert "acts as a key" in fit.warnings[0]
+
+
+def test_frames_are_understood() -> None:
+    frame = pl.DataFrame({"age": [30, 31, 30], "job": ["a", "?", "b"]})
+    assert shoal.Schema.infer(frame).missing == ("", "?")
+    schema = shoal.Schema(
+        columns={"q": {"role": "quasi-identifier", "type": "numeric"}, "tags": {"role": "insensitive"}}
+    )
+    assert "look at what is in it" in check_fit(pa.table({"q": [1, 2], "tags": [["a"], ["b"]]}), schema).warnings[0]
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ def test_read_infers_numbers_where_nothing_is_lost(tmp_path: Path) -> None:
     assert table.to_pydict() == {
         "a": [1, -2], "b": [1.5, 3.0], "c": ["007", "8"], "d": ["x", None], "e": [None, None],
     }  # fmt: skip
+    long = ["12345678901234567890", "12345678901234567891"]
+    assert (
+        shoal.read(write(tmp_path / "long.csv", "id,x\n" + "".join(f"{n},1\n" for n in long)))["id"].to_pylist() == long
+    )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl", "jsonl.gz"])

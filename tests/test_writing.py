@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,6 +122,36 @@ def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkey
 
     monkeypatch.setattr(write_module, "_place", fail_second)
     with pytest.raises(shoal.OutputError, match="Input/output error"):
+        release.write(file, force=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("instant", ["before", "after"])
+@pytest.mark.parametrize("move", range(4))
+def test_an_interruption_at_any_instant_of_the_moves_loses_nothing(
+    instant: str, move: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Overwriting makes four moves: the old file aside and the new one in its place, twice."""
+    file = small_release().write(tmp_path / "release.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    made = itertools.count()
+
+    def interrupted(original: Callable[..., object]) -> Callable[..., object]:
+        def act(*arguments: Path) -> object:
+            here = next(made) == move
+            if here and instant == "before":
+                raise KeyboardInterrupt
+            result = original(*arguments)
+            if here:
+                raise KeyboardInterrupt
+            return result
+
+        return act
+
+    release = small_release()
+    monkeypatch.setattr(Path, "replace", interrupted(Path.replace))
+    monkeypatch.setattr(Path, "hardlink_to", interrupted(Path.hardlink_to))
+    with pytest.raises(KeyboardInterrupt):
         release.write(file, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

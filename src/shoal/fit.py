@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.inference import ACTS_LIKE_A_KEY
 from shoal.records.codebook import CodeBook
@@ -43,7 +44,9 @@ def check_fit(source: object, schema: Schema) -> Fit:
     warnings = []
     for name in schema.names(Role.INSENSITIVE):
         values = records.carried[name].drop_null()
-        if len(values) and len(values.unique()) >= ACTS_LIKE_A_KEY * len(values):
+        if pa.types.is_nested(values.type):
+            warnings.append(f"{name} is insensitive and holds {values.type}: look at what is in it")
+        elif len(values) and len(values.unique()) >= ACTS_LIKE_A_KEY * len(values):
             warnings.append(f"{name} is insensitive, and most of its values occur once: published, it acts as a key")
     for book in records.books:
         seen = int((book.counts[1:] > 0).sum())

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError
-from shoal.records.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number
+from shoal.records.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number, plain
 from shoal.records.reading import read
 from shoal.schema import ColumnType, Role, Schema
 
@@ -106,17 +106,15 @@ def propose(source: object) -> Proposal:
     table = read(source)
     if table.num_rows == 0:
         raise DataError("the table has no records to learn from.")
-    found = sorted({text for name in table.column_names for text in _missing_texts(table[name])})
+    found = sorted({text for name in table.column_names for text in _missing_texts(name, table[name])})
     guesses = [_guess(name, table[name], ("", *found)) for name in table.column_names]
     _keep_one_key(guesses)
     return Proposal(guesses, found)
 
 
-def _missing_texts(column: pa.ChunkedArray) -> list[str]:
-    if not is_text(column.type):
-        return []
-    present = pc.unique(column.filter(pc.is_in(column, pa.array(MISSING, column.type))))
-    return present.to_pylist()
+def _missing_texts(name: str, column: pa.ChunkedArray) -> list[str]:
+    values = set(plain(name, column).unique().to_pylist()) if is_text(column.type) else set()
+    return [text for text in MISSING if text in values]
 
 
 def _guess(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> Guess:

@@ -291,7 +291,7 @@ class Schema:
         """For notebooks."""
         rows = "".join(
             f"<tr><td style='text-align:left'>{escape(name)}</td><td>{column.role}</td><td>{column.type or ''}</td>"
-            f"<td>{escape(type(column.grower.rule).__name__) if column.grower else ''}</td></tr>"
+            f"<td>{column.grower.kind if column.grower else ''}</td></tr>"
             for name, column in self.columns.items()
         )
         heads = "".join(f"<th>{head}</th>" for head in ("column", "role", "type", "hierarchy"))

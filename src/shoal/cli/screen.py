@@ -51,7 +51,8 @@ def command(function: Command) -> Command:
             _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            _explain(Interrupted("interrupted: nothing was written."), as_json=kwargs["as_json"], show_values=False)
+            stopped = Interrupted("interrupted. A release is written whole or not at all.")
+            _explain(stopped, as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(130) from None
         except OSError as problem:  # standard output on a full disk, and the like
             fault = shoal.OutputError(f"reading or writing failed: {problem.strerror or type(problem).__name__}.")

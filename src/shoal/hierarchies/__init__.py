@@ -57,11 +57,24 @@ class Hierarchy:
         """Days in calendar periods: `2024-05-17` < `2024-05` < `2024` < `*` (also `quarter`, `decade`)."""
         return cls(DateLevels(tuple(levels)))
 
+    @property
+    def kind(self) -> str:
+        """The name of the class method that makes such a hierarchy."""
+        return KINDS[type(self.rule)]
+
     def grow(self, values: Sequence[str] = ()) -> Tree:
         """The tree over text values. (Intervals and dates grow over an axis: `records/codebook.py` asks them.)"""
         if isinstance(self.rule, IntervalLevels | DateLevels):
             raise InternalError("a hierarchy of numbers or dates grows over an axis, not over text.")
         return self.rule.grow(values)
 
+
+KINDS: dict[type, str] = {
+    FlatValues: "flat",
+    DeclaredTree: "tree",
+    PrefixLevels: "prefix",
+    IntervalLevels: "intervals",
+    DateLevels: "dates",
+}
 
 __all__ = ["ROOT", "DateLevels", "FlatValues", "Hierarchy", "IntervalLevels", "Tree"]

@@ -237,8 +237,8 @@ def _period(
         year, month = start(found)
         after = year * 12 + month - 1 + months
         first = dt.date(max(1, year), month, 1).toordinal() - EPOCH  # the first decade is 0000s
-        last = (dt.date(after // 12, after % 12 + 1, 1) if after < 9999 * 12 else dt.date.max).toordinal() - EPOCH - 1
-        return float(first), float(last)
+        end = dt.date(after // 12, after % 12 + 1, 1) - dt.timedelta(days=1) if after // 12 <= 9999 else dt.date.max
+        return float(first), float(end.toordinal() - EPOCH)
 
     return read
 

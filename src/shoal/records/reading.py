@@ -15,15 +15,16 @@ from shoal.records.normalize import looks_like_a_day, looks_like_a_number
 from shoal.records.sources import ParquetFile, Source, open_source
 from shoal.schema import PUBLISHED, Column, ColumnType, Role, Schema
 
-# Numbers as people write them; `007` and `+5` stay text, because reading them as numbers would lose something.
+# Numbers as people write them; `007`, `+5` and whole numbers that a float cannot hold stay text.
 WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
-DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
 def read(source: object) -> pa.Table:
     """A table from a CSV (also compressed), Parquet or JSON-lines file, or from any frame that exports Arrow.
 
-    Columns of a CSV become numbers where every cell is one and nothing is lost by it, otherwise text.
+    Columns of a CSV become numbers where every cell is written like one (`10.10` becomes 10.1, `007` stays text). With
+    a schema nothing is guessed: `anonymize` reads by the types that it says.
     """
     opened = open_source(source)
     table = opened.load(opened.columns)

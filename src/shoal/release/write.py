@@ -84,26 +84,23 @@ def write_release(table: pa.Table, facts: Mapping[str, object], path: Path, *, f
 def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -> None:
     """Put both files in place, or neither: what was there is kept aside until the second one stands."""
     kept = [part.with_suffix(".kept") for part in parts]
-    moved: list[int] = []
     try:
-        for i, target in enumerate(targets):
+        for part, target, old in zip(parts, targets, kept, strict=True):
             if force and target.exists():
-                target.replace(kept[i])
-            moved.append(i)
-            _place(parts[i], target)
+                target.replace(old)
+            _place(part, target)
         _sync_folder(targets[0].parent)
     except BaseException:
-        for i in moved:
-            # A target that another process wrote is not ours to remove: ours is the one that our part is linked to.
-            if not parts[i].exists() or (targets[i].exists() and targets[i].samefile(parts[i])):
-                targets[i].unlink(missing_ok=True)
-            if kept[i].exists():
-                kept[i].replace(targets[i])
+        for part, target, old in zip(parts, targets, kept, strict=True):
+            # A target that another process wrote is not ours to remove. Ours is linked to our part, or was moved there.
+            if not part.exists() or (target.exists() and target.samefile(part)):
+                target.unlink(missing_ok=True)
+            if old.exists():
+                old.replace(target)
         raise
-    finally:
-        for old in kept:
-            with suppress(OSError):
-                old.unlink(missing_ok=True)
+    for old in kept:
+        with suppress(OSError):
+            old.unlink(missing_ok=True)
 
 
 def _place(part: Path, target: Path) -> None:
