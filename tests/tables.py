@@ -197,7 +197,12 @@ def tables(draw: st.DrawFn, min_rows: int = 2, max_rows: int = 40, sets: bool = 
     data = {name: pa.array(column.values, column.kind) for name, column in columns.items()}
     data["ill"] = pa.array([draw(st.sampled_from(["flu", "cancer", None])) for _ in range(rows)], pa.string())
     specs: dict[str, dict[str, object]] = {name: column.spec for name, column in columns.items()}
-    schema = shoal.Schema(columns={**specs, "ill": {"role": "sensitive"}})
+    data["pay"] = pa.array([draw(st.integers(0, 5)) for _ in range(rows)], pa.int64())
+    sensitive: dict[str, dict[str, object]] = {
+        "ill": {"role": "sensitive"},
+        "pay": {"role": "sensitive", "type": "numeric"},
+    }
+    schema = shoal.Schema(columns={**specs, **sensitive})
     return MadeTable(schema, pa.table(data), columns)
 
 

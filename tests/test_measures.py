@@ -17,7 +17,8 @@ import shoal
 from shoal.measures import MEANINGS, RISKS, column_numbers, holder_report, public_report
 from shoal.measures.population import population_sizes
 from shoal.partition import Partition
-from shoal.records.encode import Records, encode
+from shoal.privacy import Privacy
+from shoal.records.encode import encode
 from tests.reference import measures as plain
 from tests.tables import MadeTable, covers, tables
 
@@ -122,7 +123,7 @@ def pmi(labels: list[str]) -> dict[str, float]:
     )
     records = encode(pa.table({"x": PUBLIC, "y": PRIVATE}), schema)
     numbers = np.unique(labels, return_inverse=True)[1]
-    partition = Partition.from_labels(records.codes, numbers, k=2)
+    partition = Partition.from_labels(records.codes, numbers, Privacy.only_k(2, len(records)))
     public, _ = public_report(pa.table({"x": labels, "y": PRIVATE}), schema)
     return holder_report(records, partition, public, column_numbers("y", records.carried["y"])).totals
 
@@ -139,7 +140,7 @@ def test_pmi_is_not_monotone_under_local_recoding() -> None:
 
 def measured(made: MadeTable, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> dict[str, float]:
     records = encode(made.table, made.schema)
-    partition = Partition.from_labels(records.codes, labels, k=1)
+    partition = Partition.from_labels(records.codes, labels, Privacy.only_k(1, len(records)))
     public, _ = public_report(shoal.anonymize(made.table, made.schema, k=2).table, made.schema)
     return holder_report(records, partition, public, column_numbers("ill", records.carried["ill"])).totals
 
@@ -163,13 +164,13 @@ def test_pmi_is_monotone_under_global_recoding(made: MadeTable) -> None:
     for j, book in enumerate(records.books):
         if book.tree is None or not book.tree.leaves:
             continue
-        alone = Records(np.ascontiguousarray(records.codes[:, j : j + 1]), [book], records.carried, records.order)
+        alone = replace(records, codes=np.ascontiguousarray(records.codes[:, j : j + 1]), books=[book])
         losses = []
         for level in range(book.tree.min_level, book.tree.height + 1):
             leaves = np.maximum(records.codes[:, j] - 1, 0)
             nodes = book.tree.at_least(level).common_ancestor(leaves, leaves)
             labels = np.where(records.codes[:, j] == 0, -1, nodes)  # missing stays apart: a cluster of its own
-            partition = Partition.from_labels(alone.codes, labels, k=1)
+            partition = Partition.from_labels(alone.codes, labels, Privacy.only_k(1, len(alone)))
             losses.append(holder_report(alone, partition, public, sensitive).totals["pmi"])
         assert all(fine <= coarse + 1e-9 for fine, coarse in itertools.pairwise(losses))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from shoal.boxes.kernels import cell_cost
 from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.partition import Partition
+from shoal.privacy import Privacy, Rule, make_rules
 from shoal.records.encode import Records, encode
 from tests.reference.mondrian import mondrian
 from tests.tables import MadeTable, tables
@@ -52,6 +55,49 @@ def test_groups_are_valid(method: str, options: dict[str, Any], made: MadeTable,
     assert partition.sizes.min() >= k
 
 
+# What may be asked of the sensitive columns of `tests/tables.py`.
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"l": 1.5},
+    {"l": 2, "diversity": "distinct"},
+    {"l": {"ill": 2}, "t": {"pay": 0.4}},
+    {"l": {"ill": 1.3, "pay": 2}, "diversity": {"ill": ["frequency", "entropy"], "pay": "recursive"}, "c": 3},
+    {"t": 0.5, "alpha": {"ill": {"flu": 0.7}}},
+]
+
+
+def feasible(records: Records, k: int, asked: dict[str, Any]) -> tuple[Rule, ...]:
+    """The rules that are asked; none if these records cannot satisfy them."""
+    rules = make_rules(["ill", "pay"], **asked)
+    try:
+        Privacy.of(records, k, rules).check_feasible()
+    except shoal.ParameterError:
+        return ()
+    return rules
+
+
+@variants
+@given(made=tables(), k=st.integers(2, 6), asked=st.sampled_from(ASKED), data=st.data())
+def test_every_release_has_what_was_asked(
+    method: str, options: dict[str, Any], made: MadeTable, k: int, asked: dict[str, Any], data: st.DataObject
+) -> None:
+    """By the independent verifier, from the published rows; with several records of a person, or one."""
+    table, schema, people = made.table, made.schema, None
+    if data.draw(st.booleans()):
+        people = data.draw(st.lists(st.integers(0, 9), min_size=made.rows, max_size=made.rows))
+        table = table.append_column("who", pa.array(people))
+        schema = shoal.Schema(columns={**schema.columns, "who": {"role": "person"}})
+    try:
+        release = shoal.anonymize(table, schema, k=min(k, made.rows), method=method, **asked, **options)
+    except shoal.ParameterError:  # more than these records can give: the other tests look at the message
+        return
+    whose = None if people is None else np.array(people)[release._order]
+    assert shoal.verify(release.table, schema, min(k, made.rows), people=whose, **asked).ok
+    for group in set(release.labels.tolist()):
+        inside = np.flatnonzero(release.labels == group)
+        assert len({people[i] if people else i for i in inside}) >= min(k, made.rows)
+
+
 @variants
 def test_the_same_seed_gives_the_same_partition(method: str, options: dict[str, Any]) -> None:
     records = adult_records(2000)
@@ -62,7 +108,7 @@ def test_the_same_seed_gives_the_same_partition(method: str, options: dict[str, 
 @variants
 def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> None:
     records = adult_records(1)
-    same = Records(np.repeat(records.codes, 50, axis=0), records.books, records.carried, records.order)
+    same = replace(records, codes=np.repeat(records.codes, 50, axis=0))
     partition = cluster(same, 4, method=method, options=options)
     assert total_loss(partition, same.books) == 0
 
@@ -71,7 +117,7 @@ def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> Non
 def test_work_is_reported_and_can_be_interrupted(method: str, options: dict[str, Any]) -> None:
     """A signal that arrives while a kernel runs is seen soon after."""
     records = adult_records()
-    many = Records(np.tile(records.codes, (20, 1)), records.books, records.carried, records.order)
+    many = replace(records, codes=np.tile(records.codes, (20, 1)))
     done: list[int] = []
     alarm = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
 
@@ -95,15 +141,24 @@ def test_work_is_reported_and_can_be_interrupted(method: str, options: dict[str,
     k=st.integers(2, 5),
     measure=st.sampled_from(MEASURES),
     variant=st.sampled_from([{}, {"relaxed": True}, {"cut": "median"}]),
+    asked=st.sampled_from(ASKED),
 )
-def test_mondrian_equals_the_plain_version(made: MadeTable, k: int, measure: str, variant: dict[str, Any]) -> None:
+def test_mondrian_equals_the_plain_version(
+    made: MadeTable, k: int, measure: str, variant: dict[str, Any], asked: dict[str, Any]
+) -> None:
     records = encode(made.table, made.schema)
     k = min(k, made.rows)
+    rules = feasible(records, k, asked)
+    privacy = Privacy.of(records, k, rules)
+
+    def allowed(group: list[int]) -> bool:
+        inside = np.isin(np.arange(made.rows), group)
+        return bool(privacy.facts_of((~inside).astype(np.int32), 2).holds(k)[0])
+
     costs = cost_tables(records.books, measure)
-    groups = mondrian(
-        [tuple(row) for row in records.codes.tolist()], lambda j, lo, hi: cell_cost(costs, j, lo, hi), k, **variant
-    )
-    partition = cluster(records, k, measure=measure, options=variant)
+    codes = [tuple(row) for row in records.codes.tolist()]
+    groups = mondrian(codes, lambda j, lo, hi: cell_cost(costs, j, lo, hi), k, allowed=allowed, **variant)
+    partition = cluster(records, k, rules, measure=measure, options=variant)
     found = [np.flatnonzero(partition.labels == group).tolist() for group in range(len(partition))]
     assert sorted(found) == sorted(sorted(group) for group in groups)
 
@@ -160,17 +215,17 @@ def test_unknown_names_are_refused_with_the_known_ones(arguments: dict[str, Any]
 
 def test_a_partition_says_why_it_cannot_be_published() -> None:
     codes = adult_records(6).codes
-    partition = Partition.from_labels(codes, np.array([9, 9, 9, 4, 4, 9]), k=3)
+    partition = Partition.from_labels(codes, np.array([9, 9, 9, 4, 4, 9]), Privacy.only_k(3, 6))
     assert partition.sizes.tolist() == [2, 4]
     assert not partition.publishable
     assert partition.obstacles() == ["1 of 2 groups have fewer than k = 3 records (the smallest 2)"]
 
 
 def test_a_broken_partition_is_found_out() -> None:
-    partition = Partition.from_labels(adult_records(6).codes, np.array([0, 0, 0, 1, 1, 1]), k=3)
+    partition = Partition.from_labels(adult_records(6).codes, np.array([0, 0, 0, 1, 1, 1]), Privacy.only_k(3, 6))
     partition.check()
     partition.hi[0, 0] += 1
     with pytest.raises(shoal.InternalError, match="boxes"):
         partition.check()
     with pytest.raises(shoal.InternalError, match="labels"):
-        Partition.from_labels(partition.codes, np.array([0, 1]), k=2)
+        Partition.from_labels(partition.codes, np.array([0, 1]), Privacy.only_k(2, 6))

@@ -13,6 +13,7 @@ from shoal.boxes.costs import cost_tables
 from shoal.boxes.kernels import cell_cost
 from shoal.measures import total_loss
 from shoal.partition import Partition
+from shoal.privacy import Privacy
 from shoal.records.encode import encode
 
 # Truta & Campan (2007), Table 1: three clusters of seven tuples.
@@ -42,7 +43,7 @@ TABLE_1_SCHEMA = shoal.Schema(
 )
 def test_truta_campan_table_1(labels: list[int], loss: float) -> None:
     records = encode(TABLE_1, TABLE_1_SCHEMA)
-    partition = Partition.from_labels(records.codes, np.array(labels), k=2)
+    partition = Partition.from_labels(records.codes, np.array(labels), Privacy.only_k(2, len(records)))
     assert total_loss(partition, records.books) == pytest.approx(loss, abs=5e-5)
 
 

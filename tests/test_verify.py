@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.partition import Partition
+from shoal.privacy import Privacy
 
 SCHEMA = shoal.Schema(
     columns={
@@ -115,13 +116,13 @@ def test_a_release_that_fails_the_verifier_is_not_made(monkeypatch: pytest.Monke
     """Let the producer lie about its groups: the verifier finds out from the rows."""
     anonymize_module = sys.modules["shoal.anonymize"]  # the name in the package is the function
 
-    def liar(records: object, k: int, **_: object) -> Partition:
+    def liar(records: object, k: int, *_: object, **__: object) -> Partition:
         codes = records.codes  # type: ignore[attr-defined]
-        honest = Partition.from_labels(codes, np.zeros(len(codes), np.int32), k)
+        honest = Partition.from_labels(codes, np.zeros(len(codes), np.int32), Privacy.only_k(k, len(codes)))
         honest.labels[0] = 1
         lo = np.concatenate([honest.lo, codes[:1]])
         hi = np.concatenate([honest.hi, codes[:1]])
-        return Partition(codes, honest.labels, lo, hi, np.array([len(codes), k]), k)
+        return Partition(codes, honest.labels, lo, hi, np.array([len(codes), k]), honest.privacy)
 
     monkeypatch.setattr(anonymize_module, "cluster", liar)
     with pytest.raises(shoal.VerificationError, match="was not made"):

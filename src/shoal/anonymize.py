@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
 from shoal.errors import VerificationError
 from shoal.measures import column_numbers, holder_report, public_report
+from shoal.privacy import make_rules, warn_of_several_records
+from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import encode
 from shoal.records.reading import read_for
@@ -24,6 +27,11 @@ def anonymize(
     schema: Schema | str | Path,
     *,
     k: int,
+    l: PerColumn | None = None,  # noqa: E741  # the interface's name
+    t: PerColumn | None = None,
+    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    c: float | None = None,
+    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
     method: str = DEFAULT_METHOD,
     measure: str = "il",
     seed: int | None = None,
@@ -33,45 +41,63 @@ def anonymize(
 ) -> Release:
     """Publish a table so that every record looks like at least k − 1 others.
 
+    Where the schema says whose record it is (role `person`), k people look alike, and ℓ counts people too.
+
+    What a group gives away of the sensitive columns is bounded by `l` (with `diversity`: "frequency", the default,
+    "entropy", "distinct" or "recursive", which needs `c`), `t` and `alpha`; each is a number for all sensitive columns
+    or one per column: `l={"diagnosis": 3}`; `alpha` may name values: `alpha={"diagnosis": {"HIV": 0.2}}`. All that are
+    given hold together; docs/privacy.md explains them.
+
     `data` is a path (CSV, Parquet, JSON lines), a pyarrow table, or any frame with `__arrow_c_stream__`; `method` how
     groups are found, with its own `options`; `measure` what it tries to lose least of; `seed` makes the grouping (not
     the order of the rows) repeatable; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
 
-    Guarantee: the release has passed `shoal.verify` for k. If it had not, VerificationError is raised instead.
+    Guarantee: the release has passed `shoal.verify` for k and all that was asked. If it had not, VerificationError is
+    raised instead.
     """
     check_parameters(k, method, measure, options, seed)
     k = int(k)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
+    asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
+    sensitive_names = schema.names(Role.SENSITIVE)
+    others = [name for name in schema.columns if name not in sensitive_names]
+    rules = make_rules(sensitive_names, l=l, t=t, diversity=diversity, c=c, alpha=alpha, others=others)
     progress.stage("reading")
     table, file = read_for(schema, data)
     progress.stage("encoding")
     records = encode(table, schema, file)
     del table
-    partition = cluster(records, k, method=method, measure=measure, seed=seed, progress=progress, options=options)
+    warn_of_several_records(records)
+    partition = cluster(
+        records, k, rules, method=method, measure=measure, seed=seed, progress=progress, options=options
+    )
     progress.stage("recoding")
     order = shuffled(len(records), new_shuffle_key())
     published = recode(records, partition, order, bounds=bounds)
     progress.stage("verifying")
-    verdict = verify(published, schema, k)
+    people = None if records.people is None else records.people[order]
+    verdict = verify(published, schema, k, people=people, **asked)  # type: ignore[arg-type]  # as they were given
     if not verdict.ok:
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
     progress.stage("measuring")
     public, _ = public_report(published, schema)
-    names = schema.names(Role.SENSITIVE)
-    sensitive = column_numbers(names[0], records.carried[names[0]]) if names else None
+    first = sensitive_names[:1]
+    sensitive = column_numbers(first[0], records.carried[first[0]]) if first else None
     return Release(
         published,
         manifest=manifest(
             columns=describe_columns(schema, records, partition),
             rows=published.num_rows,
             k=k,
+            counted=partition.privacy.counted,
+            rules=[rule.facts() for rule in rules],
             method=method,
             measure=measure,
             options=options,
             measures=public.totals,
             classes=verdict.classes,
-            smallest_class=verdict.k,
+            smallest_class=public.smallest_class,
         ),
         labels=partition.labels,
         order=order,

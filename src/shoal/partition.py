@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.geometry import group_boxes
 from shoal.errors import InternalError
+from shoal.privacy import GroupFacts, Privacy, Rule
 
 Ints = NDArray[np.int32]
 
@@ -26,17 +28,26 @@ class Partition:
     lo: Ints  # (groups, columns)
     hi: Ints
     sizes: NDArray[np.int64]
-    k: int
+    privacy: Privacy
 
     @classmethod
-    def from_labels(cls, codes: Ints, labels: NDArray[np.integer], k: int) -> Partition:
+    def from_labels(cls, codes: Ints, labels: NDArray[np.integer], privacy: Privacy) -> Partition:
         """The partition with these labels, which may be any numbers: equal label, same group."""
         if len(labels) != len(codes):
             raise InternalError(f"{len(labels)} labels for {len(codes)} records.")
         found, numbered = np.unique(labels, return_inverse=True)
         numbered = numbered.astype(np.int32)
         lo, hi, sizes = group_boxes(codes, numbered, len(found))
-        return cls(codes, numbered, lo, hi, sizes, k)
+        return cls(codes, numbered, lo, hi, sizes, privacy)
+
+    @property
+    def k(self) -> int:
+        return self.privacy.k
+
+    @cached_property
+    def facts(self) -> GroupFacts:
+        """What each group is, and what it reaches of what is asked."""
+        return self.privacy.facts_of(self.labels, len(self))
 
     def __len__(self) -> int:
         """How many groups there are."""
@@ -44,10 +55,18 @@ class Partition:
 
     def obstacles(self) -> list[str]:
         """Why this partition must not be published, in words; empty if nothing stands in the way."""
-        small = int((self.sizes < self.k).sum())
-        if not small:
-            return []
-        return [f"{small} of {len(self)} groups have fewer than k = {self.k} records (the smallest {self.sizes.min()})"]
+        facts = self.facts
+        reasons = []
+        small = int((facts.people < self.k).sum())
+        if small:
+            counted, smallest = self.privacy.counted, facts.people.min()
+            reasons.append(
+                f"{small} of {len(self)} groups have fewer than k = {self.k} {counted} (the smallest {smallest})"
+            )
+        for rule, found, fine in zip(self.privacy.rules, facts.found.T, facts.fine.T, strict=True):
+            if not fine.all():
+                reasons.append(f"{int((~fine).sum())} of {len(self)} groups do not have {rule} ({_worst(rule, found)})")
+        return reasons
 
     @property
     def publishable(self) -> bool:
@@ -63,3 +82,10 @@ class Partition:
 
     def __repr__(self) -> str:
         return f"<Partition of {len(self.codes)} records into {len(self)} groups, k = {self.k}>"
+
+
+def _worst(rule: Rule, found: NDArray[np.float64]) -> str:
+    if rule.model == "recursive":
+        return f"the worst needs c above {found.max():.4g}"
+    worst = found.min() if rule.symbol == "l" else found.max()
+    return f"the worst reaches {worst:.4g}"

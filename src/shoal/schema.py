@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from enum import StrEnum
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from shoal.errors import SchemaError, one_of
@@ -47,7 +48,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "type": tuple(ColumnType),
     "on_unknown": ("error", "attach"),
     "generalize": ("ancestor", "set"),
+    "distance": ("equal", "ordered", "hierarchical"),
 }
+MAY_BE_UNSAID = ("type", "distance")
 
 
 # What kind of value a field holds, and how to say so.
@@ -59,6 +62,7 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "domain": ((list, tuple), "[smallest, largest]"),
     "weight": ((int, float), "a number of at least 0"),
     "format": ((str,), 'a text such as "%d.%m.%Y"'),
+    "bins": ((list, tuple), "a list of the values at which a new bin begins, in ascending order"),
 }
 
 
@@ -81,6 +85,8 @@ class Column:
     on_unknown: str = "error"
     generalize: str = "ancestor"
     format: str | None = None
+    bins: Sequence[float | date | str] | None = None
+    distance: str | None = None
     grower: Hierarchy | None = field(init=False)  # what the fields above describe; None: tight intervals
 
     def __post_init__(self) -> None:
@@ -90,7 +96,7 @@ class Column:
                 raise SchemaError(f"{name} must be {wanted}. Got {given!r} instead.")
         for name, known in CHOICES.items():
             given = getattr(self, name)
-            if given not in known and not (name == "type" and given is None):
+            if given not in known and not (name in MAY_BE_UNSAID and given is None):
                 raise SchemaError(one_of(name, given, known))
         put = object.__setattr__  # frozen: only while it is made
         put(self, "role", Role(self.role))
@@ -101,6 +107,7 @@ class Column:
         _check_numbers(self)
         _check_generalization(self)
         put(self, "grower", _hierarchy(self))
+        _check_sensitive(self)
 
 
 def _check_numbers(column: Column) -> None:
@@ -115,16 +122,46 @@ def _check_numbers(column: Column) -> None:
             "domain is for numeric and date columns.",
             hint="The domain of a category is its hierarchy's leaves.",
         )
-    bounds = list(column.domain)
-    if column.type == ColumnType.DATE:
-        bounds = [_day(bound) for bound in bounds]
-        object.__setattr__(column, "domain", bounds)
-        fit = all(isinstance(bound, date) and not isinstance(bound, datetime) for bound in bounds)
-    else:
-        fit = all(isinstance(bound, int | float) and abs(bound) <= LARGEST_NUMBER for bound in bounds)
-    if len(bounds) != 2 or not fit or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
+    bounds = _places(column, "domain")
+    if bounds is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
         wanted = "two dates" if column.type == ColumnType.DATE else "two numbers"
         raise SchemaError(f"domain must be {KINDS['domain'][1]}, {wanted} in order. Got {column.domain!r} instead.")
+
+
+def _places(column: Column, name: str) -> Sequence[float | date | str] | None:
+    """The numbers or dates that a field lists, as the column's type wants them; None if some are neither."""
+    places = list(getattr(column, name))
+    if column.type == ColumnType.DATE:
+        places = [_day(place) for place in places]
+        object.__setattr__(column, name, places)
+        fit = all(isinstance(place, date) and not isinstance(place, datetime) for place in places)
+    else:
+        fit = all(
+            isinstance(place, int | float) and not isinstance(place, bool) and abs(place) <= LARGEST_NUMBER
+            for place in places
+        )
+    return places if fit else None
+
+
+def _check_sensitive(column: Column) -> None:
+    """`bins` and `distance`: which sensitive values are the same, and how far apart others are."""
+    for name in ("bins", "distance"):
+        if getattr(column, name) is not None and column.role != Role.SENSITIVE:
+            raise SchemaError(f"{name} is for sensitive columns.")
+    on_axis = column.type in (ColumnType.NUMERIC, ColumnType.DATE)
+    if column.bins is not None:
+        if not on_axis:
+            raise SchemaError("bins is for numeric and date columns.")
+        places = _places(column, "bins")
+        if not places or any(not a < b for a, b in pairwise(places)):  # type: ignore[operator]  # all of one kind
+            raise SchemaError(f"bins must be {KINDS['bins'][1]}. Got {column.bins!r} instead.")
+    if column.distance == "hierarchical" and (column.grower is None or column.bins is not None):
+        raise SchemaError('distance = "hierarchical" needs a hierarchy, and no bins.')
+    if column.distance == "ordered" and not on_axis and column.grower is None:
+        raise SchemaError(
+            'distance = "ordered" needs an order: a numeric or date column, or a hierarchy that lists the values in '
+            "their order."
+        )
 
 
 def _day(bound: float | date | str) -> float | date | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 Record = tuple[int, ...]
@@ -10,9 +9,15 @@ Cost = Callable[[int, int, int], float]  # of column, smallest code, largest cod
 
 
 def mondrian(
-    records: Sequence[Record], cost: Cost, k: int, *, relaxed: bool = False, cut: str = "best"
+    records: Sequence[Record],
+    cost: Cost,
+    k: int,
+    *,
+    relaxed: bool = False,
+    cut: str = "best",
+    allowed: Callable[[list[int]], bool] = lambda group: True,
 ) -> list[list[int]]:
-    """The groups, as lists of record numbers."""
+    """The groups, as lists of record numbers. `allowed`: whether a group satisfies what is asked besides k records."""
 
     def divide(group: list[int]) -> list[list[int]]:
         if len(group) < 2 * k:
@@ -28,22 +33,21 @@ def mondrian(
                 return divide(halves[0]) + divide(halves[1])
         return [group]
 
-    def halve(group: list[int], j: int) -> tuple[list[int], list[int]]:
+    def halve(group: list[int], j: int) -> tuple[list[int], list[int]] | None:
         in_order = sorted(group, key=lambda i: records[i][j])  # stable: equal codes keep their order
         left = set(in_order[: len(group) // 2])
-        return [i for i in group if i in left], [i for i in group if i not in left]
+        halves = [i for i in group if i in left], [i for i in group if i not in left]
+        return halves if all(map(allowed, halves)) else None
 
     def between(group: list[int], j: int) -> tuple[list[int], list[int]] | None:
-        counts = Counter(records[i][j] for i in group)
-        codes = sorted(counts)
+        codes = sorted({records[i][j] for i in group})
         median = sorted(records[i][j] for i in group)[(len(group) - 1) // 2]
-        best, at = 0, None
-        for code in codes[:-1]:
-            left = sum(counts[other] for other in codes if other <= code)
-            if min(left, len(group) - left) > best and (cut == "best" or code == median):
-                best, at = min(left, len(group) - left), code
-        if at is None or best < k:
-            return None
-        return [i for i in group if records[i][j] <= at], [i for i in group if records[i][j] > at]
+        best, chosen = 0, None
+        for code in [median] if cut == "median" else codes:
+            sides = [i for i in group if records[i][j] <= code], [i for i in group if records[i][j] > code]
+            smaller = min(map(len, sides))
+            if smaller >= k and smaller > best and all(map(allowed, sides)):
+                best, chosen = smaller, sides
+        return chosen
 
     return divide(list(range(len(records))))

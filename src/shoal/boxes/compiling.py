@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 import numba.core.event as numba_events
+import numpy as np
 import platformdirs
 
 from shoal.progress import Progress
@@ -30,7 +31,7 @@ PACKAGE = Path(__file__).parent.parent
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for room in ("boxes", "cluster"):
+    for room in ("boxes", "privacy", "cluster"):
         for path in sorted((PACKAGE / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -63,13 +64,33 @@ _CACHE = _writable_cache()
 
 def kernel(function: F) -> F:
     """Compile a function to machine code when it is first called, and keep the code for the next time."""
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """A kernel that becomes part of those that call it: for small ones that are given many arrays.
+
+    A call counts the references to every array that it hands over, which costs more than a short function's own work.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: F, **options: Any) -> F:
     # Numba reads its cache folder from one global setting: ours must not become everybody's.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return numba.njit(cache=True, nogil=True, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
+
+
+def constant(number: int) -> int:
+    """A whole number that kernels call each other with. Numba compiles a kernel once more for every literal."""
+    return np.int64(number)  # type: ignore[return-value]  # for Python it is as good as an int
+
+
+ZERO = constant(0)
 
 
 class _Announcer(numba_events.Listener):  # type: ignore[misc]  # Numba is untyped

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import shoal
+from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
@@ -20,6 +21,11 @@ def anonymize(
     schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML): what each column is.")],
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .csv or .parquet.")],
+    l: L = None,  # noqa: E741  # the interface's name
+    t: T = None,
+    diversity: Diversity = None,
+    c: C = None,
+    alpha: Alpha = None,
     method: Annotated[str, typer.Option(help=f"How groups are found: {', '.join(METHODS)}.")] = DEFAULT_METHOD,
     measure: Annotated[str, typer.Option(help="What the method tries to lose least of: il, lm, tree, mi.")] = "il",
     option: Annotated[
@@ -37,7 +43,7 @@ def anonymize(
     """Make a k-anonymous release of a table: read, group, generalize, verify, write.
 
     Nothing is written unless the independent verifier agrees that every combination of quasi-identifier values occurs
-    at least k times.
+    at least k times, and that every class has the diversity and closeness that were asked for.
     """
     check_target(output, force=force, source=str(data))
     with progress(as_json=as_json) as bar:
@@ -45,6 +51,11 @@ def anonymize(
             data,
             schema,
             k=k,
+            l=per_column("-l", l),
+            t=per_column("-t", t),
+            diversity=per_column("--diversity", diversity, str),
+            c=c,
+            alpha=per_value(alpha),
             method=method,
             measure=measure,
             seed=seed,
@@ -64,10 +75,13 @@ def show(release: shoal.Release, output: Path) -> None:
     """The release in a few lines, for a person."""
     measures = release.measures(public=True)
     classes = plural(int(str(release.manifest["equivalence_classes"])), "class", "classes")
+    people = " people" if release.manifest["counted"] == "people" else ""
     screen.print(
-        f"[bold green]✓[/] {plural(release.table.num_rows, 'record')} in {classes} of at least {release.k} "
+        f"[bold green]✓[/] {plural(release.table.num_rows, 'record')} in {classes} of at least {release.k}{people} "
         "that look the same, verified."
     )
+    for rule in release.rules:
+        screen.print(f"  Every class has {rule}.", markup=False)
     screen.print(
         f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."

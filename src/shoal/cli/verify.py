@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
 from shoal.errors import ParameterError
 
@@ -25,7 +26,15 @@ def verify(
         str | None,
         typer.Option("--quasi-identifiers", "-q", help="Instead of a schema: their names, with commas."),
     ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option("--sensitive", help="Without a schema: the sensitive columns, with commas.")
+    ] = None,
     k: Annotated[int, typer.Option("-k", "--k", help="The k that is asked for.")] = 2,
+    l: L = None,  # noqa: E741  # the interface's name
+    t: T = None,
+    diversity: Diversity = None,
+    c: C = None,
+    alpha: Alpha = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -36,7 +45,13 @@ def verify(
         file,
         shoal.Schema.load(schema) if schema else None,
         k,
-        quasi_identifiers=[name.strip() for name in (quasi_identifiers or "").split(",") if name.strip()],
+        l=per_column("-l", l),
+        t=per_column("-t", t),
+        diversity=per_column("--diversity", diversity, str),
+        c=c,
+        alpha=per_value(alpha),
+        quasi_identifiers=_list(quasi_identifiers),
+        sensitive=_list(sensitive),
     )
     if as_json:
         print_json(verdict.facts())
@@ -46,12 +61,19 @@ def verify(
         raise typer.Exit(1)
 
 
+def _list(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
 def _show(verdict: shoal.Verdict, *, show_values: bool) -> None:
     answer = f"[bold green]✓ {verdict.wanted}-anonymous.[/]"
     if not verdict.ok:
         answer = f"[bold red]✗ Not fit to be published with k = {verdict.wanted}.[/]"
     classes = plural(verdict.classes, "equivalence class", "equivalence classes")
-    screen.print(f"{answer} {plural(verdict.records, 'row')} in {classes}; the smallest has {verdict.k}.")
+    smallest = f"{verdict.k}{' people' if verdict.counted == 'people' else ''}"
+    screen.print(f"{answer} {plural(verdict.records, 'row')} in {classes}; the smallest has {smallest}.")
+    for rule in verdict.rules:
+        screen.print(f"  {'✓' if rule.ok else '✗'} {rule.rule}: {rule.in_words()}.", markup=False)
     for reason in verdict.reasons:
         screen.print(f"  - {reason}.", markup=False)
     if show_values and verdict.offending.num_rows and sys.stdout.isatty():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.errors import InternalError, ParameterError, one_of, whole_number
 from shoal.partition import Partition
+from shoal.privacy import Privacy, Rule, check_k
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records
 
@@ -47,14 +48,19 @@ class Task:
 
     codes: NDArray[np.int32]
     costs: CostTables
-    k: int
+    privacy: Privacy
     rng: np.random.Generator
     progress: Progress
+
+    @property
+    def k(self) -> int:
+        return self.privacy.k
 
 
 def cluster(
     records: Records,
     k: int,
+    rules: Sequence[Rule] = (),
     *,
     method: str = DEFAULT_METHOD,
     measure: str = "il",
@@ -62,24 +68,29 @@ def cluster(
     progress: Progress = SILENT,
     options: Mapping[str, object] | None = None,
 ) -> Partition:
-    """Partition the records into groups of at least k.
+    """Partition the records into groups of at least k that satisfy the rules.
 
-    Guarantee: the partition that is returned is publishable (every group has at least k records), and the same
-    records, arguments and seed give the same partition.
+    A method keeps the rules as far as its paper says how; groups that do not satisfy them are mended afterwards (see
+    `repair.py`), and k is counted in people where the schema says whose record it is.
+
+    Guarantee: the partition that is returned is publishable (every group has at least k records or people, and
+    satisfies every rule), and the same records, arguments and seed give the same partition.
     """
     options = dict(options or {})
     check_parameters(k, method, measure, options, seed)
-    k = int(k)
-    if k > len(records):
-        raise ParameterError(
-            f"k must be at most the number of records, {len(records)}. Got {k} instead.",
-            hint="Choose a smaller k, or bring more records.",
-        )
-    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    privacy = Privacy.of(records, k, rules)
     progress.stage("loading the kernels")
+    compiling = importlib.import_module("shoal.boxes.compiling")
+    with compiling.announced(progress):
+        privacy.check_feasible()
+    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     module = importlib.import_module(METHODS[method].module)
-    task = Task(records.codes, cost_tables(records.books, measure), k, rng, progress)
-    partition = Partition.from_labels(records.codes, module.run(task, **options), k)
+    task = Task(records.codes, cost_tables(records.books, measure), privacy, rng, progress)
+    partition = Partition.from_labels(records.codes, module.run(task, **options), privacy)
+    if privacy.people is not None or not partition.publishable:
+        repair = importlib.import_module("shoal.cluster.repair")
+        labels = repair.mended(task, records.books, partition.labels)
+        partition = Partition.from_labels(records.codes, labels, privacy)
     if not partition.publishable:
         raise InternalError(f"method {method!r} broke its promise: {'; '.join(partition.obstacles())}.")
     return partition
@@ -87,7 +98,7 @@ def cluster(
 
 def check_parameters(k: int, method: str, measure: str, options: Mapping[str, object], seed: int | None = None) -> None:
     """Refuse what can be refused before any data is read."""
-    whole_number("k", k, least=2)
+    check_k(k)
     if seed is not None:
         whole_number("seed", seed, least=0)
     if method not in METHODS:

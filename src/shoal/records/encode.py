@@ -25,6 +25,8 @@ class Records:
     books: list[CodeBook]
     carried: pa.Table
     order: list[str]
+    schema: Schema
+    people: Codes | None = None  # a number for the person of each record, where the schema says whose it is
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -42,15 +44,12 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
             hint='Give the columns that an attacker may know the role "quasi-identifier".',
             file=schema.source,
         )
-    if schema.names(Role.PERSON):
-        raise SchemaError(
-            'records of one person (role "person") are not supported yet.',
-            hint="Make a table with one record per person.",
-            file=schema.source,
-        )
+    people = None
     try:
         for name in schema.names(Role.KEY):
             _check_key(name, as_text(name, table[name], schema.missing))
+        for name in schema.names(Role.PERSON):
+            people = _people(name, as_text(name, table[name], schema.missing))
         codes = np.empty((table.num_rows, len(names)), np.int32)
         books: list[CodeBook] = []
         for j, name in enumerate(names):
@@ -66,18 +65,29 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
         error.file = error.file or file
         raise
     order = [name for name in table.column_names if name in schema.published]
-    return Records(codes, books, carried, order)
+    return Records(codes, books, carried, order, schema, people)
 
 
-def _check_key(name: str, keys: pa.Array) -> None:
-    empty = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False)) + 1
+def _refuse_missing(name: str, handles: pa.Array, role: Role) -> None:
+    empty = np.flatnonzero(handles.is_null().to_numpy(zero_copy_only=False)) + 1
     if len(empty):
         raise DataError(
-            f"column {name!r}, {row_list(empty.tolist())}: the key is missing.",
-            hint="Every record needs a key.",
+            f"column {name!r}, {row_list(empty.tolist())}: the {role} is missing.",
+            hint=f"Every record needs a {role}.",
             column=name,
             rows=empty[:20].tolist(),
         )
+
+
+def _people(name: str, handles: pa.Array) -> Codes:
+    """The person of each record as a number, which says no more than who is the same."""
+    _refuse_missing(name, handles, Role.PERSON)
+    numbers: Codes = handles.dictionary_encode().indices.to_numpy().astype(np.int32)
+    return numbers
+
+
+def _check_key(name: str, keys: pa.Array) -> None:
+    _refuse_missing(name, keys, Role.KEY)
     coded = keys.dictionary_encode()
     if len(coded.dictionary) == len(keys):
         return

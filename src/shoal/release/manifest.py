@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -62,6 +62,8 @@ def manifest(
     columns: Mapping[str, Mapping[str, object]],
     rows: int,
     k: int,
+    counted: str,
+    rules: Sequence[Mapping[str, object]],
     method: str,
     measure: str,
     options: Mapping[str, object],
@@ -75,6 +77,8 @@ def manifest(
         "manifest_version": 1,
         "rows": rows,
         "k": k,
+        "counted": counted,
+        "rules": [dict(rule) for rule in rules],
         "method": method,
         "measure": measure,
         "options": dict(options),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InternalError, ParameterError, one_of
 from shoal.measures import Report
+from shoal.privacy import Rule
 from shoal.release.notebook import release_html
 from shoal.release.write import check_target, write_release
 
@@ -50,6 +51,12 @@ class Release:
     @property
     def k(self) -> int:
         return int(self.manifest["k"])  # type: ignore[call-overload]  # the manifest is JSON
+
+    @property
+    def rules(self) -> list[Rule]:
+        """What every class satisfies besides k."""
+        rules: list[dict[str, Any]] = self.manifest["rules"]  # type: ignore[assignment]  # the manifest is JSON
+        return [Rule.from_facts(facts) for facts in rules]
 
     @property
     def labels(self) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ from shoal.experiments.bench.finding import Finding
 
 BENCHMARKS = {
     "mondrian": "shoal.experiments.bench.mondrian",
+    "privacy": "shoal.experiments.bench.privacy",
     "tables": "shoal.experiments.bench.tables",
     "million": "shoal.experiments.bench.million",
     "measures": "shoal.experiments.bench.measuring",

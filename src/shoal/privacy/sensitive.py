@@ -1,0 +1,143 @@
+"""Sensitive values as codes: which values are the same, and how far apart others are.
+
+Code 0 is "missing", a value of its own: that nothing was recorded may be what an attacker must not learn. The others
+follow from 1 on, by rank for numbers and dates (or by bin, where the schema declares `bins`), by the order of the
+hierarchy where there is one, by text otherwise. Codes live in memory only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import DataError, ShoalWarning
+from shoal.hierarchies import Tree
+from shoal.records.encode import Records
+from shoal.records.normalize import EPOCH, as_text, day_numbers, looks_like_a_number, number_text, refuse
+from shoal.schema import Column, ColumnType
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Distribution = Mapping[str | None, float]  # share of each value, by its text; None: missing
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """The sensitive values of the records as codes, and the distribution that closeness is measured against."""
+
+    name: str
+    codes: Ints  # of each record
+    texts: list[str]  # of each code from 1 on; the first value of a bin
+    distance: str  # equal, ordered or hierarchical
+    tree: Tree | None  # over the codes from 1 on, where the distance is hierarchical
+    frozen: Floats | None  # the reference distribution of the epoch, by code; None: that of these records
+
+    @property
+    def size(self) -> int:
+        """How many codes there are, missing included."""
+        return len(self.texts) + 1
+
+    def code_of(self, text: str) -> int | None:
+        """The code of a value that somebody wrote down; None if no record has it."""
+        if text == "":
+            return 0
+        return next((code for code, known in enumerate(self.texts, start=1) if _same(known, text)), None)
+
+    def reference(self, counts: NDArray[np.int64]) -> Floats:
+        """The share of each code in the table that groups are compared with."""
+        return counts / max(1, counts.sum()) if self.frozen is None else self.frozen
+
+
+def sensitive_column(name: str, records: Records, reference: Distribution | None = None) -> SensitiveColumn:
+    """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
+    column = records.schema.columns[name]
+    array = records.carried[name].combine_chunks()
+    note_missing(name, array.null_count)
+    if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
+        texts, codes = _by_axis(column, array, reference)
+        tree = None
+    else:
+        texts, codes, tree = _by_text(name, column, as_text(name, array, records.schema.missing), reference)
+    frozen = None
+    if reference is not None:
+        places: dict[str | None, int] = {text: code for code, text in enumerate(texts, start=1)}
+        places[None] = 0
+        frozen = np.zeros(len(texts) + 1)
+        for text, share in reference.items():
+            frozen[places[text]] += share
+    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen)
+
+
+def distance_of(column: Column) -> str:
+    """What the schema says; unsaid, numbers and dates are ordered, and a hierarchy is followed."""
+    if column.distance is not None:
+        return column.distance
+    if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
+        return "ordered"
+    return "hierarchical" if column.grower is not None else "equal"
+
+
+def _same(known: str, text: str) -> bool:
+    """5 and 5.0 are the same number, as in the table."""
+    return known == text or (
+        looks_like_a_number(known) and looks_like_a_number(text) and number_text(float(text)) == known
+    )
+
+
+def note_missing(name: str, missing: int) -> None:
+    if missing:
+        note = f"column {name!r}: {missing} sensitive values are missing; missing counts as a value of its own."
+        warnings.warn(note, ShoalWarning, stacklevel=2)
+
+
+def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) -> tuple[list[str], Ints]:
+    """Numbers and days by rank, or by bin."""
+    if column.type == ColumnType.DATE:
+        array = array.cast(pa.int32())
+    known = array.is_valid().to_numpy(zero_copy_only=False)
+    values = array.drop_null().to_numpy()
+    if column.bins is not None:
+        edges = np.array(day_numbers(column.bins) if column.type == ColumnType.DATE else column.bins, np.float64)
+        values = np.searchsorted(edges, values, side="right")
+    days = column.type == ColumnType.DATE and column.bins is None
+    axis = values
+    if reference is not None:
+        frozen = [text for text in reference if text is not None]
+        places = day_numbers(map(date.fromisoformat, frozen)) if days else [float(text) for text in frozen]
+        axis = np.concatenate([values, np.array(places)])
+    axis = np.unique(axis)
+    codes = np.zeros(len(array), np.int32)
+    codes[known] = np.searchsorted(axis, values) + 1
+    if days:
+        return [date.fromordinal(int(day) + EPOCH).isoformat() for day in axis], codes
+    return [number_text(float(value)) for value in axis], codes
+
+
+def _by_text(
+    name: str, column: Column, array: pa.Array, reference: Distribution | None
+) -> tuple[list[str], Ints, Tree | None]:
+    """Texts in the order of the hierarchy, or of the alphabet."""
+    coded = array.dictionary_encode()
+    found = coded.dictionary.to_pylist()
+    named = sorted({*found, *(text for text in reference or () if text is not None)})
+    tree = None
+    texts = named
+    if column.grower is not None:
+        tree = column.grower.grow(named)
+        unknown = sorted(set(named) - set(tree.leaves))
+        if unknown and column.on_unknown == "error":
+            bad = pa.array([text in unknown for text in found], pa.bool_()).take(coded.indices)
+            refuse(name, array, bad, "not in the hierarchy", 'Add it there, or say on_unknown = "attach".')
+            raise DataError(f"column {name!r}: the reference distribution has values that the hierarchy lacks.")
+        tree = tree.attach(unknown) if unknown else tree
+        texts = tree.leaves
+    places = {text: code for code, text in enumerate(texts, start=1)}
+    lookup = np.array([0, *(places[text] for text in found)], np.int32)
+    indices = coded.indices.fill_null(-1).to_numpy()
+    return texts, lookup[indices + 1], tree

@@ -1,0 +1,288 @@
+"""The independent check: is this published table anonymous? It trusts nobody.
+
+It looks at the published rows alone, regroups them by their published values, and shares no grouping code and no
+arithmetic with what made them. It reads what other tools wrote as well.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import DataError, ParameterError, ShoalWarning
+from shoal.privacy.requirements import PerColumn, Rule, check_k, make_rules
+from shoal.records.reading import read_text
+from shoal.schema import PUBLISHED, Role, Schema
+from shoal.verify.models import count, published_values, reached, satisfied
+
+Longs = NDArray[np.int64]
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class RuleFound:
+    """What was found of one rule."""
+
+    rule: Rule
+    found: float  # in the worst class: the smallest ℓ, the largest t or share, the c that would be needed
+    offending: int  # classes that do not satisfy it
+
+    @property
+    def ok(self) -> bool:
+        return self.offending == 0
+
+    def in_words(self) -> str:
+        """What the worst class has."""
+        if self.rule.model == "recursive":
+            needed = f"c above {self.found:.4g} would do" if np.isfinite(self.found) else "no c would do"
+            return "every class has it" if self.ok else f"{self.offending} classes do not; {needed}"
+        return f"the worst class has {self.found:.4g}"
+
+    def facts(self) -> dict[str, object]:
+        found = self.found if np.isfinite(self.found) else None
+        return {**self.rule.facts(), "found": found, "offending_classes": self.offending, "ok": self.ok}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the verifier found. `ok` is the answer; `reasons` says why not.
+
+    `offending` holds the published values of the classes that are too small or break a rule. If the table is not
+    anonymous these may be somebody's own values: they are not printed with the verdict.
+    """
+
+    k: int  # found: the people or rows of the smallest equivalence class
+    wanted: int
+    counted: str  # what k counts: rows, or people
+    records: int
+    classes: int
+    suppressed: int  # rows in which every quasi-identifier is `*`
+    rules: list[RuleFound]
+    reasons: list[str]
+    offending: pa.Table = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def facts(self) -> dict[str, object]:
+        """The same for a program, without any cell of the table."""
+        return {
+            "ok": self.ok,
+            "k": self.k,
+            "wanted": self.wanted,
+            "counted": self.counted,
+            "records": self.records,
+            "classes": self.classes,
+            "offending_classes": self.offending.num_rows,
+            "suppressed": self.suppressed,
+            "rules": [rule.facts() for rule in self.rules],
+            "reasons": self.reasons,
+        }
+
+
+def verify(
+    source: object,
+    schema: Schema | str | Path | None = None,
+    k: int = 2,
+    *,
+    l: PerColumn | None = None,  # noqa: E741  # the interface's name
+    t: PerColumn | None = None,
+    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    c: float | None = None,
+    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+    quasi_identifiers: Sequence[str] | None = None,
+    sensitive: Sequence[str] | None = None,
+    people: Sequence[object] | pa.Array | NDArray[np.generic] | None = None,
+    reference: Mapping[str, Mapping[str, float]] | None = None,
+) -> Verdict:
+    """Check a published file or table against k, and against what is asked of its sensitive columns.
+
+    Which columns an attacker may know and must not learn comes from `schema`, or from `quasi_identifiers` and
+    `sensitive` where there is none. Columns `x_lo` and `x_hi` count as part of the quasi-identifier `x`.
+    `l`, `t`, `diversity`, `c`, `alpha` are those of `anonymize`. t-closeness is measured against the table's own
+    distribution, or against `reference` (the share of each value, by column), where that was frozen before.
+    `people`: whose row each row is. A release does not say; without it k and ℓ count rows.
+
+    Guarantee: if the verdict is ok, every combination of published quasi-identifier values that occurs in the table
+    occurs at least k times (for k people), every such class satisfies every rule, and no column that the schema keeps
+    back is in it.
+    """
+    k = check_k(k)
+    if schema is not None and (quasi_identifiers or sensitive):
+        raise ParameterError("give a schema, or quasi_identifiers and sensitive, not both.")
+    if isinstance(schema, str | Path):
+        schema = Schema.load(schema)
+    names = _names(schema, Role.QUASI_IDENTIFIER, quasi_identifiers)
+    protected = _names(schema, Role.SENSITIVE, sensitive)
+    if not names:
+        raise ParameterError("there is no quasi-identifier to verify.", hint="Give a schema, or name the columns.")
+    both = [name for name in protected if name in names]
+    if both:
+        raise ParameterError(
+            f"{both[0]!r} cannot be a quasi-identifier and sensitive: what an attacker knows is known."
+        )
+    others = [name for name in (schema.columns if schema else names) if name not in protected]
+    rules = make_rules(protected, l=l, t=t, diversity=diversity, c=c, alpha=alpha, others=others)
+    table = read_text(source, names + protected if schema is None else schema.published)
+    file = str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else None
+    for name in [*names, *(rule.column for rule in rules)]:
+        if name not in table.column_names:
+            raise DataError(f"the table has no column {name!r}: it is no release.", file=file, column=name)
+    if table.num_rows == 0:
+        raise DataError("the table has no rows.", file=file)
+    bounds = [name for name in _bounds(names) if name in table.column_names and not (schema and name in schema.columns)]
+    keys = _plain(table.select(names + bounds))
+    classes = _class_of_each_row(keys, file)
+    persons = _persons(people, table.num_rows)
+    if persons is None and schema is not None and schema.names(Role.PERSON):
+        if rules:
+            raise ParameterError(
+                "what is asked of sensitive columns counts people here, and a release does not say whose its rows are.",
+                hint="Only the holder can check it, with `people`; `anonymize` did before it made the release.",
+            )
+        note = "one person may have several rows here, and a release does not say whose they are: rows are counted."
+        warnings.warn(note, ShoalWarning, stacklevel=2)
+
+    reasons = []
+    sizes = _members(classes, persons)
+    counted = "rows" if persons is None else "people"
+    bad = sizes < k
+    if bad.any():
+        rows = int(bad[classes].sum())
+        reasons.append(
+            f"{int(bad.sum())} of {len(sizes)} equivalence classes have fewer than {k} {counted} "
+            f"({rows} rows in all; the smallest class has {sizes.min()})"
+        )
+    rules_found = []
+    for rule in rules:
+        given = (reference or {}).get(rule.column)
+        column = schema.columns[rule.column] if schema else None
+        missing = schema.missing if schema else ("",)
+        try:
+            values = published_values(
+                rule.column, table[rule.column], column, missing, [name for name in given or () if name]
+            )
+        except DataError as error:
+            error.file = error.file or file
+            raise
+        found = reached(rule, count(classes, values, persons), values, persons is not None, given)
+        wrong = ~satisfied(rule, found)
+        bad |= wrong
+        worst = float(found.min() if rule.symbol == "l" and rule.model != "recursive" else found.max())
+        rules_found.append(RuleFound(rule, worst, int(wrong.sum())))
+        if wrong.any():
+            reasons.append(f"{int(wrong.sum())} of {len(sizes)} equivalence classes do not have {rule}")
+    suppressed = _suppressed(keys.select(names))
+    if 0 < suppressed < k:
+        reasons.append(f"{suppressed} rows are wholly suppressed (`*` everywhere) and too few: leave them out")
+    if schema is not None:
+        reasons += _foreign_columns(table.column_names, schema, bounds)
+    offending = _offending(keys, classes, np.flatnonzero(bad))
+    return Verdict(
+        int(sizes.min()), k, counted, table.num_rows, len(sizes), suppressed, rules_found, reasons, offending
+    )
+
+
+def _names(schema: Schema | None, role: Role, given: Sequence[str] | None) -> list[str]:
+    if schema is not None:
+        return schema.names(role)
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _bounds(names: Sequence[str]) -> list[str]:
+    return [name + suffix for name in names for suffix in ("_lo", "_hi")]
+
+
+def _class_of_each_row(keys: pa.Table, file: str | None) -> Longs:
+    """A number for each different combination of published values; null is a value like others."""
+    try:
+        classes, several = np.zeros(keys.num_rows, np.int64), 1
+        for name in keys.column_names:
+            numbers, different = _numbers(keys[name])
+            if several * different > LARGEST_KEY:
+                classes, several = _numbers(pa.chunked_array([classes]))
+            classes, several = classes * different + numbers, several * different
+        return _numbers(pa.chunked_array([classes]))[0]
+    except pa.ArrowException:
+        pass
+    raise DataError("a quasi-identifier holds values that cannot be compared, such as lists.", file=file)
+
+
+def _numbers(column: pa.ChunkedArray) -> tuple[Longs, int]:
+    """A number for each different value, and how many there are."""
+    coded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.chunk(0)
+    return coded.indices.to_numpy().astype(np.int64), len(coded.dictionary)
+
+
+def _persons(people: object, rows: int) -> Longs | None:
+    if people is None:
+        return None
+    array = people if isinstance(people, pa.Array | pa.ChunkedArray) else pa.array(people)
+    if len(array) != rows:
+        raise ParameterError(f"people must say whose row each row is. Got {len(array)} for {rows} rows.")
+    if array.null_count:
+        raise ParameterError("people must say whose row each row is: some are missing.")
+    return _numbers(pa.chunked_array([array]) if isinstance(array, pa.Array) else array)[0]
+
+
+def _members(classes: Longs, persons: Longs | None) -> Longs:
+    """How many people, or rows, each class has."""
+    if persons is None:
+        return np.bincount(classes)
+    several = int(persons.max()) + 1
+    return np.bincount(np.unique(classes * several + persons) // several)
+
+
+def _offending(keys: pa.Table, classes: Longs, which: NDArray[np.intp]) -> pa.Table:
+    """The published values of these classes, and their rows."""
+    first = np.full(int(classes.max()) + 1, -1)
+    first[classes[::-1]] = np.arange(len(classes))[::-1]
+    rows = np.bincount(classes)
+    return keys.take(pa.array(first[which])).append_column("count_all", pa.array(rows[which]))
+
+
+def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]) -> list[str]:
+    reasons = []
+    for name in names:
+        if name in schema.columns and schema.columns[name].role not in PUBLISHED:
+            reasons.append(f"column {name!r} has the role {schema.columns[name].role} and must not be published")
+        elif name not in schema.columns and name not in bounds:
+            reasons.append(f"column {name!r} is not in the schema: nobody has said what an attacker may know of it")
+    return reasons
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionaries decoded: grouping compares values, not the numbers that a writer gave them."""
+    for j, name in enumerate(table.column_names):
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            chunks = [chunk.dictionary.cast(pa.string()).take(chunk.indices) for chunk in column.chunks]
+            table = table.set_column(j, name, pa.chunked_array(chunks, pa.string()))
+        elif pa.types.is_string_view(column.type):
+            table = table.set_column(j, name, column.cast(pa.string()))
+    return table
+
+
+def _suppressed(keys: pa.Table) -> int:
+    for name in keys.column_names:
+        column = keys[name]
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return 0
+        keys = keys.filter(pc.equal(column, "*"))
+    return keys.num_rows
+
+
+__all__ = ["RuleFound", "Verdict", "verify"]

@@ -1,0 +1,268 @@
+"""The verifier's own arithmetic of diversity and closeness, from published values; nothing here is shared with what
+makes releases. Where a definition has two forms, this is the other one: earth mover's distance by quantiles (ordered)
+and from the leaves up (hierarchical).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import DataError
+from shoal.privacy.requirements import Rule
+from shoal.schema import Column, ColumnType
+
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+SLACK = 1e-8
+CELLS_AT_ONCE = 20_000_000
+
+
+@dataclass(frozen=True)
+class Values:
+    """A published sensitive column: the number of each row's value, and what the numbers stand for."""
+
+    numbers: Longs  # of each row; 0 is missing
+    names: list[str]  # of the numbers from 1 on, in their order
+    column: Column | None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many people (rows) of each class have each value, for the pairs that occur; by class, then by value."""
+
+    classes: Longs
+    values: Longs
+    counts: Floats
+    starts: Longs  # of each class among the pairs
+    people: Longs  # of each class
+    overall: Floats  # people of the whole table, by value
+
+
+def published_values(
+    name: str, array: pa.ChunkedArray, column: Column | None, missing: tuple[str, ...], also: Iterable[str] = ()
+) -> Values:
+    """The values of a column: numbers and dates in their order (or bins), texts in that of their hierarchy.
+
+    `also`: values that count as places although no row may have them (of a reference distribution).
+    """
+    kind = column.type if column is not None and column.grower is None else None
+    try:
+        if kind in (ColumnType.NUMERIC, ColumnType.DATE):
+            assert column is not None
+            return _on_axis(array, column, missing, also)
+        text = _as_text(array, missing)
+    except pa.ArrowException:
+        text = None
+    if text is None:
+        raise DataError(f"column {name!r} holds values that cannot be compared or are not of its type.", column=name)
+    coded = text.combine_chunks().dictionary_encode()
+    found = coded.dictionary.to_pylist()
+    names = sorted({*found, *also})
+    if column is not None and column.grower is not None:
+        leaves = column.grower.grow(names).leaves
+        names = leaves + [text for text in names if text not in set(leaves)]
+    places = {text: place for place, text in enumerate(names, start=1)}
+    lookup = np.array([0, *(places[text] for text in found)], np.int64)
+    return Values(lookup[coded.indices.fill_null(-1).to_numpy() + 1], names, column)
+
+
+def _as_text(array: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+    return pc.if_else(pc.is_in(text, pa.array(missing, pa.string())), pa.scalar(None, pa.string()), text)
+
+
+def _on_axis(array: pa.ChunkedArray, column: Column, missing: tuple[str, ...], also: Iterable[str]) -> Values:
+    text = _as_text(array, missing)
+    if column.type == ColumnType.DATE:
+        axis = pc.utf8_slice_codeunits(text, 0, 10).cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    else:
+        axis = text.cast(pa.float64())
+    known = axis.is_valid().to_numpy().astype(bool)
+    values = axis.drop_null().to_numpy()
+    if column.bins is not None:
+        values = sum((values >= edge).astype(np.float64) for edge in _edges(column))
+    days = column.type == ColumnType.DATE and column.bins is None
+    others = pa.array(list(also), pa.string())
+    others = others.cast(pa.date32()).cast(pa.int32()) if days else others.cast(pa.float64())
+    found = np.unique(np.concatenate([values, others.to_numpy()]))
+    numbers = np.zeros(len(axis), np.int64)
+    numbers[known] = np.searchsorted(found, values) + 1
+    if days:
+        return Values(numbers, pa.array(found.astype(np.int32)).cast(pa.date32()).cast(pa.string()).to_pylist(), column)
+    return Values(numbers, [repr(float(value)).removesuffix(".0") for value in found], column)
+
+
+def _edges(column: Column) -> list[float]:
+    if column.type == ColumnType.DATE:
+        return pa.array(column.bins, pa.date32()).cast(pa.int32()).to_pylist()
+    return [float(edge) for edge in column.bins or ()]  # type: ignore[arg-type]  # the schema checked them
+
+
+def count(classes: Longs, values: Values, people: Longs | None) -> Counts:
+    """Count the rows of each class by value; where people are known, each person once per value."""
+    size = len(values.names) + 1
+    keys = classes * size + values.numbers
+    members = np.bincount(classes)
+    if people is not None:
+        several = int(people.max()) + 1
+        members = np.bincount(np.unique(classes * several + people) // several)
+        keys = _unique_rows(keys, people)
+    pairs, counts = np.unique(keys, return_counts=True)
+    overall = np.bincount(values.numbers, minlength=size)
+    if people is not None:
+        overall = np.bincount(_unique_rows(values.numbers, people), minlength=size)
+    of_class = pairs // size
+    starts = np.searchsorted(of_class, np.arange(len(members)))
+    return Counts(of_class, pairs % size, counts.astype(np.float64), starts, members, overall.astype(np.float64))
+
+
+def _unique_rows(keys: Longs, people: Longs) -> Longs:
+    """The keys, each as often as different people have it."""
+    order = np.lexsort((people, keys))
+    keys, people = keys[order], people[order]
+    new = np.ones(len(keys), bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (people[1:] != people[:-1])
+    return keys[new]
+
+
+def reached(
+    rule: Rule, counts: Counts, values: Values, by_people: bool, reference: Mapping[str, float] | None
+) -> Floats:
+    """What each class reaches under a rule: its ℓ, the c it needs, its distance, or its largest share."""
+    totals = np.add.reduceat(counts.counts, counts.starts)
+    largest = np.maximum.reduceat(counts.counts, counts.starts)
+    if rule.model == "alpha":
+        return _largest_share(rule, counts, values)
+    if rule.model == "t-closeness":
+        return _distances(counts, totals, values, _reference(counts, values, reference))
+    if rule.model == "frequency":
+        found = counts.people / largest
+    elif rule.model == "distinct":
+        found = np.diff(np.append(counts.starts, len(counts.counts))).astype(np.float64)
+    elif rule.model == "entropy":
+        shares = counts.counts / totals[counts.classes]
+        found = np.exp(-np.add.reduceat(shares * np.log(shares), counts.starts))
+    else:
+        order = np.lexsort((-counts.counts, counts.classes))
+        rank = np.arange(len(order)) - counts.starts[counts.classes[order]]
+        tail = np.add.reduceat(np.where(rank >= rule.bound - 1, counts.counts[order], 0.0), counts.starts)
+        found = np.divide(largest, tail, out=np.full(len(tail), np.inf), where=tail > 0)
+    if by_people and rule.bound > 1:
+        # A value that everybody in a class has is given away, whatever else they have.
+        found = np.where(largest == counts.people, np.inf if rule.model == "recursive" else 1.0, found)
+    return found
+
+
+def satisfied(rule: Rule, found: Floats) -> NDArray[np.bool_]:
+    if rule.model == "recursive":
+        return found < rule.c * (1 - SLACK / 100)
+    if rule.symbol == "l":
+        return found >= rule.bound * (1 - SLACK)
+    return found <= rule.bound + SLACK
+
+
+def _largest_share(rule: Rule, counts: Counts, values: Values) -> Floats:
+    limited = np.ones(len(counts.values), bool)
+    if rule.value is not None:
+        number = 0 if rule.value == "" else {name: i for i, name in enumerate(values.names, 1)}.get(rule.value, -1)
+        if values.column is not None and values.column.type == ColumnType.NUMERIC and values.column.grower is None:
+            number = next((i for i, name in enumerate(values.names, 1) if _same_number(name, rule.value)), -1)
+        limited = counts.values == number
+    most = np.maximum.reduceat(np.where(limited, counts.counts, 0.0), counts.starts)
+    return most / counts.people
+
+
+def _same_number(name: str, value: str) -> bool:
+    try:
+        return float(name) == float(value)
+    except ValueError:
+        return False
+
+
+def _reference(counts: Counts, values: Values, given: Mapping[str, float] | None) -> Floats:
+    """The distribution that classes are compared with, by value: the release's own, unless one was frozen before."""
+    if given is None:
+        return counts.overall / counts.overall.sum()
+    shares = np.zeros(len(counts.overall))
+    for name, share in given.items():
+        number = 0 if name == "" else values.names.index(name) + 1
+        shares[number] = share
+    return shares
+
+
+def _distances(counts: Counts, totals: Floats, values: Values, reference: Floats) -> Floats:
+    column = values.column
+    on_axis = column is not None and column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None
+    distance = column.distance if column is not None else None
+    if distance is None:
+        distance = "ordered" if on_axis else "hierarchical" if column is not None and column.grower else "equal"
+    if distance == "ordered":
+        return _ordered(counts, totals, reference)
+    if distance == "hierarchical":
+        return _hierarchical(counts, totals, values, reference)
+    shares = counts.counts / totals[counts.classes]
+    present = np.add.reduceat(np.abs(shares - reference[counts.values]), counts.starts)
+    absent = 1 - np.add.reduceat(reference[counts.values], counts.starts)
+    distances: Floats = np.maximum(0.0, present + absent) / 2
+    return distances
+
+
+def _ordered(counts: Counts, totals: Floats, reference: Floats) -> Floats:
+    """The area between the quantile functions of a class and of the table, over the largest distance of two places."""
+    first = 0 if reference[0] > 0 or (counts.values == 0).any() else 1
+    places = len(reference) - first
+    if places < 2:
+        return np.zeros(len(totals))
+    levels = np.concatenate([[0.0], np.cumsum(reference[first:])])
+    areas = np.concatenate([[0.0], np.cumsum(reference[first:] * np.arange(places))])
+    at = (counts.values - first).astype(np.float64)
+    ends = np.cumsum(counts.counts)
+    before = (ends - counts.counts)[counts.starts][counts.classes]
+    low = (ends - counts.counts - before) / totals[counts.classes]
+    high = (ends - before) / totals[counts.classes]
+    middle = np.clip(levels[counts.values - first + 1], low, high)  # up to here the table's quantile is not above
+    below = at * (middle - low) - (np.interp(middle, levels, areas) - np.interp(low, levels, areas))
+    above = np.interp(high, levels, areas) - np.interp(middle, levels, areas) - at * (high - middle)
+    distances: Floats = np.add.reduceat(below + above, counts.starts) / (places - 1)
+    return distances
+
+
+def _hierarchical(counts: Counts, totals: Floats, values: Values, reference: Floats) -> Floats:
+    """Li et al. 2007: at each node, what children have too much of moves to those that have too little."""
+    assert values.column is not None
+    assert values.column.grower is not None
+    tree = values.column.grower.grow(values.names)
+    tree = tree.attach(values.names[len(tree.leaves) :]) if len(values.names) > len(tree.leaves) else tree
+    height = max(1, tree.height)
+    depth = tree.paths.shape[1]
+    distances = np.zeros(len(totals))
+    several = max(1, CELLS_AT_ONCE // max(1, len(reference) * depth))
+    for start in range(0, len(totals), several):
+        chosen = slice(start, min(start + several, len(totals)))
+        extra = np.tile(-reference, (chosen.stop - chosen.start, 1))
+        inside = (counts.classes >= chosen.start) & (counts.classes < chosen.stop)
+        rows = counts.classes[inside] - chosen.start
+        np.add.at(extra, (rows, counts.values[inside]), counts.counts[inside] / totals[counts.classes[inside]])
+        # The root's children, and missing beside them; then every node below.
+        for level in range(depth - 1):
+            parents, children = tree.paths[:, level], tree.paths[:, level + 1]
+            for parent in np.unique(parents[children >= 0]):
+                below = np.unique(children[(parents == parent) & (children >= 0)])
+                flows = [extra[:, 1:][:, children == child].sum(axis=1) for child in below]
+                if parent == 0:
+                    flows.append(extra[:, 0])
+                stacked = np.stack(flows, axis=1)
+                surplus, lack = np.maximum(stacked, 0).sum(axis=1), np.maximum(-stacked, 0).sum(axis=1)
+                rise = height if parent == 0 else int(tree.heights[parent])
+                distances[chosen] += rise / height * np.minimum(surplus, lack)
+    return distances
