@@ -96,9 +96,9 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         shoal.anonymize(path, shoal.Schema(columns={"x": NUMERIC}), k=2)
 
 
-def test_more_than_one_record_per_person_is_refused_for_now() -> None:
+def test_two_records_of_one_person_are_not_two_people() -> None:
     schema = shoal.Schema(columns={"x": NUMERIC, "who": {"role": "person"}})
-    with pytest.raises(shoal.SchemaError, match="not supported yet"):
+    with pytest.raises(shoal.ParameterError, match="at most the number of people, 1"):
         shoal.anonymize(pa.table({"x": [1, 2], "who": ["a", "a"]}), schema, k=2)
 
 

@@ -292,3 +292,39 @@ def test_the_long_benchmarks_run(name: str, tmp_path: Path) -> None:
     done = run("bench", name, "--quick", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["findings"]
+
+
+def test_sensitive_columns_are_protected_as_asked(folder: Path) -> None:
+    """ℓ, t and alpha for all columns or one, several at once; refused where the table cannot have it."""
+    asked = ("-k", "2", "-l", "ill=1.2", "--diversity", "frequency", "--diversity", "entropy", "-t", "0.9")
+    made = run("anonymize", "people.csv", "--schema", "schema.toml", *asked, "-o", "r.csv", "--json", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    rules = json.loads(made.stdout)["rules"]
+    assert [(rule["model"], rule["column"]) for rule in rules] == [
+        ("frequency", "ill"), ("entropy", "ill"), ("t-closeness", "ill"),
+    ]  # fmt: skip
+    good = run("verify", "r.csv", "--schema", "schema.toml", *asked, cwd=folder)
+    assert good.returncode == 0
+    assert "✓ frequency 1.2-diversity of 'ill'" in good.stdout
+    bad = run("verify", "r.csv", "-q", "age,sex", "--sensitive", "ill", "-l", "50", cwd=folder)
+    assert bad.returncode == 1
+    assert "✗ frequency 50-diversity of 'ill'" in bad.stdout
+    high = run("anonymize", "people.csv", "--schema", "schema.toml", "-k", "2", "-l", "50", "-o", "x.csv", cwd=folder)
+    assert high.returncode == 2
+    assert "The largest l that these records can reach is" in high.stderr
+    assert not (folder / "x.csv").exists()
+    one = ("--alpha", "ill:flu=0.9")
+    assert (
+        run("anonymize", "people.csv", "-s", "schema.toml", "-k", "2", *one, "-o", "a.csv", cwd=folder).returncode == 0
+    )
+    for words, message in (
+        (("-l", "two"), "must be a number"),
+        (("-l", "2", "-l", "ill=2"), "say one or the other"),
+        (("-l", "2", "-l", "3"), "given twice"),
+        (("--alpha", "0.5", "--alpha", "ill:flu=0.2"), "say one or the other"),
+        (("-l", "age=2"), "'age' has another role"),
+        (("-l", "2", "--diversity", "entropic"), "Did you mean 'entropy'"),
+    ):
+        wrong = run("anonymize", "people.csv", "-s", "schema.toml", "-k", "2", *words, "-o", "x.csv", cwd=folder)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr

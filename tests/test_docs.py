@@ -19,6 +19,7 @@ from shoal.cli.app import app
 from shoal.cluster import METHODS
 from shoal.experiments.bench import BENCHMARKS
 from shoal.measures import MEANINGS, RISKS
+from shoal.privacy import MODELS
 from shoal.schema import CHOICES
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,12 @@ def test_every_field_of_a_schema_is_documented() -> None:
     names = [field.name for field in fields(shoal.Column) if field.init]
     for word in [*names, *(choice for choices in CHOICES.values() for choice in choices)]:
         assert f"`{word}`" in text, word
+
+
+def test_every_privacy_model_is_documented() -> None:
+    text = (ROOT / "docs" / "privacy.md").read_text()
+    for model in MODELS:
+        assert f"`{model}`" in text, model
 
 
 def test_the_layers_and_the_map_agree() -> None:

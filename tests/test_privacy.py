@@ -168,7 +168,7 @@ def test_a_release_of_visits_counts_people() -> None:
         {
             "who": np.repeat(np.arange(40), 5),
             "age": np.repeat(rng.integers(18, 90, 40), 5),
-            "zip": np.repeat(rng.integers(10_000, 99_999, 40), 5),
+            "zip": np.repeat(rng.integers(10_000, 99_999, 40), 5).astype(str),
             "ill": ["flu", "gout", "flu", "cold", "flu"] * 40,
         }
     )

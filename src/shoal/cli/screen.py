@@ -124,7 +124,11 @@ def notes(*, as_json: bool) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", shoal.ShoalWarning)
         yield
+    told: set[str] = set()
     for warning in caught:
+        if str(warning.message) in told:
+            continue
+        told.add(str(warning.message))
         if not issubclass(warning.category, shoal.ShoalWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         elif as_json:

@@ -45,7 +45,8 @@ class Work(NamedTuple):
     ends: NDArray[np.int64]
     counts: NDArray[np.int64]  # [groups on the stack, groups finished, records finished]
     labels: Ints  # the finished group of each record
-    spare: Ints  # room for a stable partition, one place per record
+    spare: Ints  # room for a stable partition or a sort, one place per record
+    spare_too: Ints
     histogram: NDArray[np.int64]  # room to count codes; all zero between uses
 
 
@@ -84,6 +85,7 @@ def _cut_up(task: Task, cuts: Cuts, labels: Ints, chosen: NDArray[np.integer]) -
         counts=np.array([len(chosen), 0, 0]),
         labels=labels + np.int32(room),
         spare=np.empty(records, np.int32),
+        spare_too=np.empty(records, np.int32),
         histogram=np.zeros(int(task.costs.sizes.max()), np.int64),
     )
     privacy: Any = task.privacy.tables if task.privacy.asks_more else None
@@ -202,12 +204,13 @@ def cut_between(
         for code in range(lo, hi + 1):
             work.histogram[code - lo] = 0
     else:  # few records in a wide domain: sorting them is cheaper than walking it
-        values = sorted_codes(codes, work, start, stop, j)
+        in_code_order(codes, work, start, stop, j, lo + ZERO, hi + ZERO)
+        median = codes[work.spare[(size - 1) // 2], j]
         for left in range(1, size):
             side = min(left, size - left)
-            after_median = values[left - 1] == values[(size - 1) // 2]
-            if side > best and values[left - 1] < values[left] and (after_median or not cuts.median):
-                best, at = side, values[left - 1] + ZERO
+            code = codes[work.spare[left - 1], j]
+            if side > best and code < codes[work.spare[left], j] and (code == median or not cuts.median):
+                best, at = side, code + ZERO
     if best < cuts.k:
         return start
     middle = divide(codes, work, start, stop, j, at, size)
@@ -215,7 +218,7 @@ def cut_between(
         to_left(privacy, tally, work.order[start:middle])
         lacking = both_lack(privacy, tally)
         if lacking > 0:
-            at = nearest_allowable(codes, work, start, stop, j, middle - start, lacking, cuts, privacy, tally)
+            at = nearest_allowable(codes, work, start, stop, j, lo, hi, middle - start, lacking, cuts, privacy, tally)
             if at < 0:
                 return start
             middle = divide(codes, work, start, stop, j, at, size)
@@ -229,6 +232,8 @@ def nearest_allowable(
     start: int,
     stop: int,
     j: int,
+    lo: int,
+    hi: int,
     middle: int,
     lacking: int,
     cuts: Cuts,
@@ -244,7 +249,7 @@ def nearest_allowable(
     size = stop - start
     found, left = NOWHERE, middle
     if not cuts.median and lacking <= max(middle, size - middle) - cuts.k:
-        in_code_order(codes, work, start, stop, j)
+        in_code_order(codes, work, start, stop, j, lo + ZERO, hi + ZERO)
         best, down, patience = 0, left, lacking
         while found < 0 and down > cuts.k and patience <= left - cuts.k:
             down -= 1
@@ -279,31 +284,28 @@ def nearest_allowable(
 
 
 @kernel
-def in_code_order(codes: Ints, work: Work, start: int, stop: int, j: int) -> None:
-    """The records order[start:stop] into `spare`, by their codes in column j."""
-    lo = hi = codes[work.order[start], j] + ZERO
-    for place in range(start + 1, stop):
-        lo = min(lo, codes[work.order[place], j])
-        hi = max(hi, codes[work.order[place], j])
-    if hi - lo < 4 * (stop - start):
-        for place in range(start, stop):
-            work.histogram[codes[work.order[place], j] - lo] += 1
-        before = 0
-        for code in range(hi - lo + 1):
-            before, work.histogram[code] = before + work.histogram[code], before
-        for place in range(start, stop):
-            record = work.order[place]
-            work.spare[work.histogram[codes[record, j] - lo]] = record
-            work.histogram[codes[record, j] - lo] += 1
-        work.histogram[: hi - lo + 1] = 0
-        return
-    values = sorted_codes(codes, work, start, stop, j)
-    taken = np.zeros(stop - start, np.int32)
-    for place in range(start, stop):
-        record = work.order[place]
-        first = np.searchsorted(values, codes[record, j])
-        work.spare[first + taken[first]] = record
-        taken[first] += 1
+def in_code_order(codes: Ints, work: Work, start: int, stop: int, j: int, lo: int, hi: int) -> None:
+    """The records order[start:stop] into `spare`, by their codes lo..hi in column j: a radix sort."""
+    size = stop - start
+    bits = 8  # of a digit
+    while hi - lo >= 1 << bits and 1 << bits < size:
+        bits += 1
+    buckets = np.zeros((1 << bits) + 1, np.int64)
+    work.spare[:size] = work.order[start:stop]
+    shift = 0
+    while (hi - lo) >> shift > 0:
+        buckets[:] = 0
+        for place in range(size):
+            buckets[(((codes[work.spare[place], j] - lo) >> shift) & ((1 << bits) - 1)) + 1] += 1
+        for digit in range(1 << bits):
+            buckets[digit + 1] += buckets[digit]
+        for place in range(size):
+            record = work.spare[place]
+            digit = ((codes[record, j] - lo) >> shift) & ((1 << bits) - 1)
+            work.spare_too[buckets[digit]] = record
+            buckets[digit] += 1
+        work.spare[:size] = work.spare_too[:size]
+        shift += bits
 
 
 @kernel

@@ -5,9 +5,10 @@ Public measures come from the published rows and the schema; the holder's need t
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, ShoalWarning
 from shoal.measures.catalogue import MEANINGS, RISKS
 from shoal.measures.holder import holder_report, total_loss
 from shoal.measures.population import population_sizes
@@ -23,7 +24,7 @@ from shoal.measures.risk import (
     unique_records,
 )
 from shoal.records.reading import read_coded
-from shoal.schema import Schema
+from shoal.schema import Role, Schema
 
 
 def measure(
@@ -47,6 +48,9 @@ def measure(
     table = read_coded(source, schema.published, coded=schema.quasi_identifiers)
     file = str(source) if isinstance(source, str | Path) else None
     report, class_sizes = public_report(table, schema, file)
+    if schema.names(Role.PERSON):
+        note = "one person may have several rows here, and a release does not say whose they are: risks count rows."
+        warnings.warn(note, ShoalWarning, stacklevel=2)
     report.risks["prosecutor"] = prosecutor(class_sizes, threshold)
     report.risks["marketer"] = marketer(class_sizes)
     outside = None
