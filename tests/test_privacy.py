@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -425,8 +428,8 @@ def test_any_partition_can_be_mended(
         with pytest.raises(shoal.ParameterError):
             privacy.check_feasible()
         return
-    task = Task(encoded.codes, cost_tables(encoded.books, "il"), privacy, np.random.default_rng(0), SILENT)
-    partition = Partition.from_labels(encoded.codes, mended(task, encoded.books, np.array(labels, np.int32)), privacy)
+    task = Task(encoded, "il", cost_tables(encoded.books, "il"), privacy, np.random.default_rng(0), SILENT)
+    partition = Partition.from_labels(encoded.codes, mended(task, np.array(labels, np.int32)), privacy)
     partition.check()
     assert partition.publishable
     published = pa.table(
@@ -441,9 +444,9 @@ def test_any_partition_can_be_mended(
 def test_what_holds_is_left_alone() -> None:
     made = records(["a", "b"] * 4)
     privacy = Privacy.of(made, 2, make_rules(["ill"], l=2))
-    task = Task(made.codes, cost_tables(made.books, "il"), privacy, np.random.default_rng(0), SILENT)
+    task = Task(made, "il", cost_tables(made.books, "il"), privacy, np.random.default_rng(0), SILENT)
     labels = np.array([0, 0, 1, 1, 2, 2, 3, 3], np.int32)
-    assert mended(task, made.books, labels).tolist() == labels.tolist()
+    assert mended(task, labels).tolist() == labels.tolist()
 
 
 def test_a_partition_says_why_it_cannot_be_published() -> None:
@@ -468,7 +471,11 @@ ADULT = shoal.datasets.adult("test").slice(0, 300)
         ({"l": 0.5}, "l must be a number of at least 1"),
         ({"l": "2"}, "l must be a number"),
         ({"l": True}, "l must be a number"),
-        ({"l": float("inf")}, "l must be finite"),
+        ({"l": float("inf")}, "l must be at most"),
+        ({"l": 10**400}, "l must be at most"),
+        ({"l": 2, "diversity": []}, "names no definition"),
+        ({"l": 2, "diversity": 5}, "diversity must be one of"),
+        ({"alpha": {"salary-class": {}}}, "names no value"),
         ({"l": {"salary-clas": 1.2}}, "Did you mean 'salary-class'"),
         ({"l": {"age": 2}}, "'age' has another role"),
         ({"l": {}}, "l names no column"),
@@ -553,11 +560,79 @@ def test_a_value_that_nobody_has_may_be_a_slip() -> None:
         ({"distance": "hierarchical"}, "needs a hierarchy"),
         ({"distance": "ordered"}, "needs an order"),
         ({"role": "insensitive", "distance": "equal"}, "for sensitive columns"),
+        ({"type": "numeric", "levels": [5]}, "levels are for quasi-identifiers"),
+        ({"type": "date", "hierarchy": shoal.Hierarchy.dates()}, "levels are for quasi-identifiers"),
     ],
 )
 def test_fields_of_sensitive_columns(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(shoal.SchemaError, match=message):
         shoal.Column(**{"role": "sensitive", **fields})
+
+
+TEXT = {"type": "categorical"}
+
+
+def verified(values: pa.Array, asked: dict[str, Any], missing: tuple[str, ...] = ("",), **ill: object) -> shoal.Verdict:
+    """Make a release of these values, and verify it again from memory and from a CSV: all must agree."""
+    columns: dict[str, dict[str, object]] = {"q": {"role": "quasi-identifier", "type": "numeric"}}
+    sch = shoal.Schema(columns={**columns, "ill": {"role": "sensitive", **ill}}, missing=missing)
+    release = shoal.anonymize(pa.table({"q": range(len(values)), "ill": values}), sch, k=2, **asked)
+    with tempfile.TemporaryDirectory() as folder:
+        written = shoal.verify(release.write(Path(folder) / "release.csv"), sch, 2, **asked)
+    verdict = shoal.verify(release.table, sch, 2, **asked)
+    assert verdict.ok
+    assert written.ok
+    assert [rule.found for rule in written.rules] == pytest.approx([rule.found for rule in verdict.rules])
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "more"),
+    [
+        (pa.array([2**53, 2**53 + 1] * 4), {"l": 2}, {"type": "numeric"}),
+        (pa.array([dt.date(1900, 1, 1), None] * 4 + [dt.date(2000, 1, 1)] * 4), {"l": 1.5}, {"type": "date"}),
+        (pa.array(["5.0", "5.0", "5", "x", "5.0", "5.0", "w", "u"]), {"alpha": {"ill": {"5.0": 0.5}}}, TEXT),
+        (pa.array(["5", "5", "5.0", "x", "y", "z", "5", "5.0"]), {"alpha": {"ill": {"5.0": 0.3}}}, TEXT),
+        (pa.array([-9.0, None, 1.5, 2.5] * 3), {"t": 0.2}, {}),
+        (pa.array([None] * 18 + [math.nan] * 18 + [36.5, 37.5, 38.5, 39.5]), {"t": 0.2}, {}),
+        (pa.array([1e20, 0.1, 1.0, 1e16] * 3), {"alpha": {"ill": {"1e20": 0.5, "1.0": 0.5}}}, {}),
+        (pa.array([True, False] * 4), {"l": 2}, {}),
+    ],
+)  # fmt: skip
+def test_memory_and_file_agree(values: pa.Array, asked: dict[str, Any], more: dict[str, Any]) -> None:
+    verified(values, asked, missing=("1900-01-01", "-9.0"), **more)
+
+
+def test_minus_zero_is_zero() -> None:
+    with pytest.raises(shoal.ParameterError, match=r"can reach is 1\."):
+        verified(pa.array([0.0, -0.0] * 4), {"l": 2})
+
+
+def test_what_the_verifier_is_given_is_checked_and_not_quoted() -> None:
+    table = pa.table({"q": ["1"] * 4, "ill": ["a", "a", "b", "b"]})
+    for people in ([1, 2, 3, "Smith"], ["Smith", 1, 2, 3], [[1], [2], [3], [4]], 5, [1, 2], [1.0, 2.0, math.nan, 3.0]):
+        with pytest.raises(shoal.ParameterError, match="people must be") as caught:
+            shoal.verify(table, schema(), 2, people=people)
+        assert "Smith" not in str(caught.value)
+    reference: Any
+    for reference in ({"ill": {"a": 0.5}}, {"ill": {}}, {"q": {"1": 1.0}}, {"ill": [1]}, {"ill": {1: 1.0}}, [1]):
+        with pytest.raises(shoal.ParameterError, match="reference"):
+            shoal.verify(table, schema(), 2, t=0.5, reference=reference)
+    given: dict[str, Any] = {"ill": {"1.0": 0.25, "2.0": 0.25, None: 0.5}}
+    numbers = pa.table({"q": ["1"] * 4, "ill": [1, 1, 2, 2]})
+    assert shoal.verify(numbers, schema(type="numeric"), 2, t=1, reference=given).ok
+    with pytest.warns(shoal.ShoalWarning, match="spelled"):
+        shoal.verify(table, schema(), 2, alpha={"ill": {"A": 0.0}})
+
+
+def test_people_cannot_be_counted_from_a_release() -> None:
+    sch = shoal.Schema(columns={**schema().columns, "who": {"role": "person"}})
+    table = pa.table({"q": ["1"] * 4, "ill": ["a", "a", "b", "b"]})
+    with pytest.warns(shoal.ShoalWarning, match="rows are counted"):
+        assert shoal.verify(table, sch, 2).counted == "rows"
+    with pytest.raises(shoal.ParameterError, match="Only the holder can check"):
+        shoal.verify(table, sch, 2, l=2)
+    assert shoal.verify(table, sch, 2, l=2, people=[1, 2, 3, 4]).counted == "people"
 
 
 def test_rules_survive_a_manifest() -> None:

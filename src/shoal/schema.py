@@ -149,6 +149,9 @@ def _check_sensitive(column: Column) -> None:
         if getattr(column, name) is not None and column.role != Role.SENSITIVE:
             raise SchemaError(f"{name} is for sensitive columns.")
     on_axis = column.type in (ColumnType.NUMERIC, ColumnType.DATE)
+    rule = column.grower.rule if column.grower is not None else None
+    if column.role == Role.SENSITIVE and (column.levels is not None or isinstance(rule, IntervalLevels | DateLevels)):
+        raise SchemaError("levels are for quasi-identifiers.", hint="Sensitive numbers and dates take bins.")
     if column.bins is not None:
         if not on_axis:
             raise SchemaError("bins is for numeric and date columns.")

@@ -67,7 +67,7 @@ class CostTables(NamedTuple):
 
     kinds: Ints
     sizes: Ints
-    weights: Floats
+    weights: Floats  # in all that follows already, but for logarithms
     full: Floats
     single_missing: Floats
     shifts: Floats
@@ -142,28 +142,31 @@ def _costs(
     )
 
 
-def cost_tables(books: Sequence[CodeBook], measure: str, *, dense_size: int = DENSE_SIZE) -> CostTables:
+def cost_tables(
+    books: Sequence[CodeBook], measure: str, *, dense_size: int = DENSE_SIZE, weighted: bool = True
+) -> CostTables:
     """The weighted costs of all columns, for kernels. Small domains get a whole table, large ones never do."""
     parts: list[Floats] = []
     paths: list[Ints] = []
     kinds, depths = [], []
     columns = [column_costs(book, measure) for book in books]
-    for costs in columns:
+    weights = np.array([book.column.weight if weighted else 1.0 for book in books], np.float64)
+    for costs, weight in zip(columns, weights, strict=True):
         numbers = costs.node_costs if costs.kind == NODES else costs.steps
         kind = costs.kind
         if costs.size <= dense_size:
             lo, hi = np.divmod(np.arange(costs.size**2, dtype=np.int32), np.int32(costs.size))
             kind, numbers = DENSE, np.where(lo <= hi, costs.of(np.minimum(lo, hi), hi), 0.0)
-        parts.append(numbers)
+        parts.append(numbers if kind == LOG_STEPS else weight * numbers)
         paths.append(costs.paths.ravel() if kind == NODES else np.zeros(0, np.int32))
         depths.append(costs.paths.shape[1])
         kinds.append(kind)
     return CostTables(
         kinds=np.array(kinds, np.int32),
         sizes=np.array([costs.size for costs in columns], np.int32),
-        weights=np.array([book.column.weight for book in books], np.float64),
-        full=np.array([costs.full for costs in columns]),
-        single_missing=np.array([costs.single_missing for costs in columns]),
+        weights=weights,
+        full=weights * np.array([costs.full for costs in columns]),
+        single_missing=weights * np.array([costs.single_missing for costs in columns]),
         shifts=np.array([costs.shift for costs in columns]),
         offsets=_offsets(parts),
         numbers=np.concatenate(parts),

@@ -7,20 +7,20 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import kernel
+from shoal.boxes.compiling import inlined, kernel
 from shoal.boxes.costs import DENSE, LOG_STEPS, STEPS, CostTables
 
 
-@kernel
+@inlined
 def cell_cost(tables: CostTables, j: int, lo: int, hi: int) -> float:
     """The weighted cost of codes lo..hi in column j."""
     start = tables.offsets[j]
     if tables.kinds[j] == DENSE:
-        return tables.weights[j] * tables.numbers[start + lo * tables.sizes[j] + hi]
+        return tables.numbers[start + lo * tables.sizes[j] + hi]
     if lo == 0:
-        return tables.weights[j] * (tables.single_missing[j] if hi == 0 else tables.full[j])
+        return tables.single_missing[j] if hi == 0 else tables.full[j]
     if tables.kinds[j] == STEPS:
-        return tables.weights[j] * min(tables.numbers[start + hi] - tables.numbers[start + lo], tables.full[j])
+        return min(tables.numbers[start + hi] - tables.numbers[start + lo], tables.full[j])
     if tables.kinds[j] == LOG_STEPS:
         inside = tables.numbers[start + hi + 1] - tables.numbers[start + lo]
         if inside <= 0.0:
@@ -35,7 +35,7 @@ def cell_cost(tables: CostTables, j: int, lo: int, hi: int) -> float:
         if below < 0 or below != tables.paths[last + step]:
             break
         node = below
-    return tables.weights[j] * tables.numbers[start + node]
+    return tables.numbers[start + node]
 
 
 @kernel

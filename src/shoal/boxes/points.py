@@ -16,7 +16,7 @@ from shoal.errors import InternalError
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
-LEAF = 16
+LEAF = 4
 
 
 class PointTree(NamedTuple):

@@ -47,15 +47,16 @@ def anonymize(
     """
     check_target(output, force=force, source=str(data))
     with progress(as_json=as_json) as bar:
+        described = shoal.Schema.load(schema)
         release = shoal.anonymize(
             data,
-            schema,
+            described,
             k=k,
             l=per_column("-l", l),
             t=per_column("-t", t),
             diversity=per_column("--diversity", diversity, str),
             c=c,
-            alpha=per_value(alpha),
+            alpha=per_value(alpha, described.names(shoal.Role.SENSITIVE)),
             method=method,
             measure=measure,
             seed=seed,

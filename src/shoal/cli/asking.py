@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -59,17 +60,19 @@ def per_column(option: str, given: list[str] | None, kind: type = float) -> Any:
     return {name: values[0] for name, values in named.items()} or general[0]
 
 
-def per_value(given: list[str] | None) -> Any:
-    """The same for alpha, where `diagnosis:HIV=0.2` is about one value."""
+def per_value(given: list[str] | None, columns: Sequence[str]) -> Any:
+    """The same for alpha, where `diagnosis:HIV=0.2` is about one value. `columns`: the sensitive ones."""
     values: dict[str, dict[str, float]] = {}
     rest = []
     for text in given or []:
         name, equals, share = text.rpartition("=")
-        column, colon, value = name.partition(":")
-        if equals and colon:
-            values.setdefault(column.strip(), {})[value.strip()] = _value("--alpha", share, float)
-        else:
+        column, value = _column_and_value(name.strip(), columns)
+        if not equals or value is None:
             rest.append(text)
+            continue
+        if value in values.setdefault(column, {}):
+            raise ParameterError(f"--alpha was given twice for a value of {column!r}: which one counts?")
+        values[column][value] = _value("--alpha", share, float)
     general = per_column("--alpha", rest)
     if not values:
         return general
@@ -79,6 +82,17 @@ def per_value(given: list[str] | None) -> Any:
     if clash is not None:
         raise ParameterError("--alpha was given for a value and for all values of its column: say one or the other.")
     return {**general, **values}
+
+
+def _column_and_value(name: str, columns: Sequence[str]) -> tuple[str, str | None]:
+    """`diagnosis:HIV` as column and value; a column's name may have a colon of its own."""
+    if name in columns:
+        return name, None
+    for column in sorted(columns, key=len, reverse=True):
+        if name.startswith(column + ":"):
+            return column, name[len(column) + 1 :].strip()
+    column, colon, value = name.partition(":")
+    return column.strip(), value.strip() if colon else None
 
 
 def _value(option: str, text: str, kind: type) -> Any:

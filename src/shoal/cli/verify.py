@@ -41,15 +41,17 @@ def verify(
     """Check a published table from its rows alone, whoever made it. Exit code 1 if the answer is no."""
     if (schema is None) == (quasi_identifiers is None):
         raise ParameterError("say which columns an attacker may know: with --schema or with --quasi-identifiers.")
+    described = shoal.Schema.load(schema) if schema else None
+    protected = described.names(shoal.Role.SENSITIVE) if described else _list(sensitive)
     verdict = shoal.verify(
         file,
-        shoal.Schema.load(schema) if schema else None,
+        described,
         k,
         l=per_column("-l", l),
         t=per_column("-t", t),
         diversity=per_column("--diversity", diversity, str),
         c=c,
-        alpha=per_value(alpha),
+        alpha=per_value(alpha, protected),
         quasi_identifiers=_list(quasi_identifiers),
         sensitive=_list(sensitive),
     )

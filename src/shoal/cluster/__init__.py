@@ -19,8 +19,12 @@ from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.errors import InternalError, ParameterError, one_of, whole_number
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, check_k
+from shoal.privacy.sensitive import sensitive_column
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records
+from shoal.schema import Role
+
+Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ METHODS: dict[str, Method] = {
         summary="cut the widest column at its median, as long as both halves keep k records (LeFevre et al. 2006)",
         options={"relaxed": bool, "cut": str},
     ),
+    "k-member": Method(
+        module="shoal.cluster.k_member",
+        summary="grow each group from its seed by the record that costs least (Byun et al. 2007)",
+        options={"class_penalty": float},
+    ),
 }
 DEFAULT_METHOD = "mondrian"
 
@@ -46,15 +55,34 @@ DEFAULT_METHOD = "mondrian"
 class Task:
     """What every method is given."""
 
-    codes: NDArray[np.int32]
+    records: Records
+    measure: str
     costs: CostTables
     privacy: Privacy
     rng: np.random.Generator
     progress: Progress
 
     @property
+    def codes(self) -> Ints:
+        return self.records.codes
+
+    @property
     def k(self) -> int:
         return self.privacy.k
+
+    def classes(self, what: str) -> Ints:
+        """A number for the label of each record, which `what` needs: the first sensitive column."""
+        names = self.records.schema.names(Role.SENSITIVE)
+        if not names:
+            raise ParameterError(f"{what} needs a sensitive column for its labels, and the schema has none.")
+        column = self.records.carried[names[0]]
+        if column.null_count:
+            raise ParameterError(
+                f"{what} needs a label for every record, and {column.null_count} of {names[0]!r} are missing.",
+                hint="Fill them in, or do without.",
+            )
+        labels: Ints = sensitive_column(names[0], self.records).codes
+        return labels
 
 
 def cluster(
@@ -85,11 +113,11 @@ def cluster(
         privacy.check_feasible()
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     module = importlib.import_module(METHODS[method].module)
-    task = Task(records.codes, cost_tables(records.books, measure), privacy, rng, progress)
+    task = Task(records, measure, cost_tables(records.books, measure), privacy, rng, progress)
     partition = Partition.from_labels(records.codes, module.run(task, **options), privacy)
     if privacy.people is not None or not partition.publishable:
         repair = importlib.import_module("shoal.cluster.repair")
-        labels = repair.mended(task, records.books, partition.labels)
+        labels = repair.mended(task, partition.labels)
         partition = Partition.from_labels(records.codes, labels, privacy)
     if not partition.publishable:
         raise InternalError(f"method {method!r} broke its promise: {'; '.join(partition.obstacles())}.")

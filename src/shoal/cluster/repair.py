@@ -47,11 +47,11 @@ class Groups(NamedTuple):
     marks: NDArray[np.int64]  # [groups alive, groups on the stack]
 
 
-def mended(task: Task, books: Sequence[CodeBook], labels: Ints) -> Ints:
+def mended(task: Task, labels: Ints) -> Ints:
     """The labels of a partition that satisfies every rule; the same ones where it already does."""
     labels = _merged(task, labels, recut=True)
     while task.privacy.people is not None:
-        classes = published_classes(books, task.codes, labels)
+        classes = published_classes(task.records.books, task.codes, labels)
         if task.privacy.facts_of(classes, int(classes.max()) + 1).holds(task.k).all():
             break
         labels = _merged(task, classes, recut=False)  # cutting might give the same classes again

@@ -182,7 +182,7 @@ def _add_diameter(report: Report, records: Records, partition: Partition) -> Non
         return
     module = importlib.import_module("shoal.boxes.diameters")  # loads Numba
     order = np.argsort(partition.labels, kind="stable")
-    costs = cost_tables(records.books, "il")._replace(weights=np.ones(len(records.books)))
+    costs = cost_tables(records.books, "il", weighted=False)
     found = module.diameters(records.codes, order, np.cumsum(partition.sizes), costs)
     report.totals["diameter"] = float(partition.sizes @ found)
     report.shares["diameter"] = report.totals["diameter"] / (len(records) * len(records.books))

@@ -53,21 +53,34 @@ def column_lacks(tables: PrivacyTables, j: int, values: Ints, counts: Longs, len
         if tables.rules[rule, 1] == j:
             found = reached(tables, rule, values, counts, length, people)
             if not satisfies(tables, rule, found):
-                return moves_needed(tables, rule, found, people, counts[:length].sum())
+                return moves_needed(tables, rule, found, counts, length, people)
     return 0
 
 
 @inlined
-def moves_needed(tables: PrivacyTables, rule: int, found: float, people: int, total: int) -> int:
+def moves_needed(tables: PrivacyTables, rule: int, found: float, counts: Longs, length: int, people: int) -> int:
     """How many records at least must join or leave a group before it can satisfy a rule that it does not. At least 1.
 
     A record that joins raises a count and the people by at most one; one that leaves lowers them by at most one. It
-    moves a distribution by at most 1 / total, and no two values are farther apart than 1.
+    moves a distribution by at most 1 / total, and no two values are farther apart than 1. It raises an entropy by at
+    most (1 + log total) / (total − 1), and it takes half of the group to halve the total. Where a value is everybody's,
+    one record may be enough.
     """
     kind, bound = tables.rules[rule, 0], tables.bounds[rule, 0]
+    total, largest = 0, 0
+    for place in range(length):
+        total += counts[place]
+        largest = max(largest, counts[place])
     moves = 1.0
+    if tables.by_people and largest == people and kind in (ENTROPY, DISTINCT, RECURSIVE):
+        return 1
     if kind == DISTINCT:
         moves = bound - found
+    elif kind == ENTROPY:
+        lacking = math.log(bound / found)
+        moves = min(total / 2, lacking * (total / 2 - 1) / (1 + math.log(1.5 * total)))
+    elif kind == RECURSIVE:
+        moves = (largest - tables.bounds[rule, 1] * largest / found) / (1 + tables.bounds[rule, 1])
     elif kind in (FREQUENCY, SHARE):
         share = 1 / found if kind == FREQUENCY else found
         most = 1 / bound if kind == FREQUENCY else bound

@@ -6,7 +6,7 @@ import importlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -94,8 +94,8 @@ class Privacy:
         """Refuse what no partition of these records can satisfy, and say what one can.
 
         All definitions are monotone: what the whole table does not satisfy, some group of every partition does not
-        either. (Where people are counted a person may be in two groups, and the whole table is still the best that
-        can be promised.)
+        either. Where people are counted, a person may be in two groups, and two groups may satisfy what both together
+        do not; it is refused all the same, because merging is all that mends a group.
         """
         facts = self.facts_of(np.zeros(self.records, np.int32), 1)
         if facts.people[0] < self.k:
@@ -105,8 +105,9 @@ class Privacy:
             )
         for rule, found, fine in zip(self.rules, facts.found[0].tolist(), facts.fine[0].tolist(), strict=True):
             if not fine:
+                better = ", and no group can do better" if self.people is None else ""
                 raise ParameterError(
-                    f"{rule} cannot be reached: the whole table does not have it, and no group can do better.",
+                    f"{rule} cannot be promised: the whole table does not have it{better}.",
                     hint=self._feasible(rule, found),
                 )
 
@@ -118,13 +119,22 @@ class Privacy:
         if rule.model != "recursive":
             return f"The largest l that these records can reach is {_down(found)}."
         needed = "no c is large enough" if math.isinf(found) else f"c must be above {_up(found)}"
-        for smaller in range(int(rule.bound) - 1, 0, -1):
-            less = Privacy(
-                self.k, (Rule(rule.column, rule.model, smaller, rule.c),), self.columns, self.people, self.records
-            )
-            if less.facts_of(np.zeros(self.records, np.int32), 1).fine.all():
-                return f"With c = {rule.c:g} the largest l is {smaller}; with l = {rule.bound:g} {needed}."
-        return f"With c = {rule.c:g} no l can be reached; with l = {rule.bound:g} {needed}."
+        most = self._largest_recursive(rule)
+        reachable = f"the largest l is {most}" if most else "no l can be reached"
+        return f"With c = {rule.c:g} {reachable}; with l = {rule.bound:g} {needed}."
+
+    def _largest_recursive(self, rule: Rule) -> int:
+        """The largest ℓ that the whole table reaches with this c; 0 if it reaches none. The larger, the harder."""
+        sizes = {column.name: column.size for column in self.columns}
+        low, high = 0, min(int(rule.bound) - 1, sizes[rule.column])
+        while low < high:
+            middle = (low + high + 1) // 2
+            easier = replace(self, rules=(replace(rule, bound=float(middle)),))
+            if easier.facts_of(np.zeros(self.records, np.int32), 1).fine.all():
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
 
 def _check_value(rule: Rule, column: SensitiveColumn, records: Records) -> None:

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -23,6 +23,8 @@ from shoal.errors import ParameterError, one_of, whole_number
 DIVERSITIES = ("frequency", "entropy", "distinct", "recursive")
 CLOSENESS, ALPHA = "t-closeness", "alpha"
 MODELS = (*DIVERSITIES, CLOSENESS, ALPHA)
+
+LARGEST = 1e15
 
 # A number for all sensitive columns, or one for each that is named.
 PerColumn = float | Mapping[str, float]
@@ -54,7 +56,8 @@ class Rule:
             case "t-closeness":
                 return f"t-closeness {self.bound:g} of {self.column!r}"
             case "alpha":
-                return f"α = {self.bound:g} for {'a value' if self.value else 'every value'} of {self.column!r}"
+                values = "every value" if self.value is None else "a value"
+                return f"α = {self.bound:g} for {values} of {self.column!r}"
             case "recursive":
                 return f"recursive ({self.c:g}, {self.bound:g})-diversity of {self.column!r}"
         return f"{self.model} {self.bound:g}-diversity of {self.column!r}"
@@ -101,6 +104,8 @@ def make_rules(
             rules.append(Rule(name, CLOSENESS, _number("t", given, least=0, most=1)))
     if alpha is not None:
         for name, given in _by_column("alpha", alpha, sensitive, others).items():
+            if isinstance(given, Mapping) and not given:
+                raise ParameterError(f"alpha names no value of {name!r}.", hint="Name some, or give a number for all.")
             for value, share in given.items() if isinstance(given, Mapping) else [(None, given)]:
                 most = _number("alpha", share, least=0, most=1)
                 rules.append(Rule(name, ALPHA, most, value=None if value is None else str(value)))
@@ -154,7 +159,11 @@ def _diversities(
 
 
 def _models(given: object) -> list[str]:
-    models = [given or DIVERSITIES[0]] if given is None or isinstance(given, str) else list(given)  # type: ignore[call-overload]
+    if given is None:
+        return [DIVERSITIES[0]]
+    models: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not models:
+        raise ParameterError("diversity names no definition.", hint=f"Name some of {', '.join(DIVERSITIES)}.")
     for model in models:
         if model not in DIVERSITIES:
             raise ParameterError(one_of("diversity", model, DIVERSITIES))
@@ -163,10 +172,13 @@ def _models(given: object) -> list[str]:
 
 def _number(what: str, given: object, least: float, most: float = math.inf) -> float:
     wanted = f"a number of at least {least:g}" if most == math.inf else f"a number from {least:g} to {most:g}"
-    if isinstance(given, bool) or not isinstance(given, Real) or not least <= float(given) <= most:
+    number: Any = (
+        given  # numbers of any kind compare with ours; an infinity or a huge one must not become a float first
+    )
+    if isinstance(given, bool) or not isinstance(given, Real) or not least <= number <= most:
         raise ParameterError(f"{what} must be {wanted}. Got {given!r} instead.")
-    if math.isinf(float(given)):
-        raise ParameterError(f"{what} must be finite. Got {given!r} instead.")
+    if number > LARGEST:
+        raise ParameterError(f"{what} must be at most {LARGEST:g}. Got more instead.")
     return float(given)
 
 

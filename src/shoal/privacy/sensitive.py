@@ -37,6 +37,7 @@ class SensitiveColumn:
     distance: str  # equal, ordered or hierarchical
     tree: Tree | None  # over the codes from 1 on, where the distance is hierarchical
     frozen: Floats | None  # the reference distribution of the epoch, by code; None: that of these records
+    is_text: bool  # the schema says that values are texts: 5 and 5.0 are two
 
     @property
     def size(self) -> int:
@@ -47,7 +48,12 @@ class SensitiveColumn:
         """The code of a value that somebody wrote down; None if no record has it."""
         if text == "":
             return 0
-        return next((code for code, known in enumerate(self.texts, start=1) if _same(known, text)), None)
+        if text in self.texts:
+            return self.texts.index(text) + 1
+        if self.is_text or not looks_like_a_number(text):
+            return None
+        number = number_text(float(text))  # 5.0 for 5
+        return self.texts.index(number) + 1 if number in self.texts else None
 
     def reference(self, counts: NDArray[np.int64]) -> Floats:
         """The share of each code in the table that groups are compared with."""
@@ -58,7 +64,11 @@ def sensitive_column(name: str, records: Records, reference: Distribution | None
     """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
     column = records.schema.columns[name]
     array = records.carried[name].combine_chunks()
-    note_missing(name, array.null_count)
+    if array.null_count:
+        note = (
+            f"column {name!r}: {array.null_count} sensitive values are missing; missing counts as a value of its own."
+        )
+        warnings.warn(note, ShoalWarning, stacklevel=2)
     if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
         texts, codes = _by_axis(column, array, reference)
         tree = None
@@ -67,11 +77,12 @@ def sensitive_column(name: str, records: Records, reference: Distribution | None
     frozen = None
     if reference is not None:
         places: dict[str | None, int] = {text: code for code, text in enumerate(texts, start=1)}
-        places[None] = 0
+        places[None] = places[""] = 0
         frozen = np.zeros(len(texts) + 1)
         for text, share in reference.items():
             frozen[places[text]] += share
-    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen)
+    is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
+    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen, is_text)
 
 
 def distance_of(column: Column) -> str:
@@ -81,19 +92,6 @@ def distance_of(column: Column) -> str:
     if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
         return "ordered"
     return "hierarchical" if column.grower is not None else "equal"
-
-
-def _same(known: str, text: str) -> bool:
-    """5 and 5.0 are the same number, as in the table."""
-    return known == text or (
-        looks_like_a_number(known) and looks_like_a_number(text) and number_text(float(text)) == known
-    )
-
-
-def note_missing(name: str, missing: int) -> None:
-    if missing:
-        note = f"column {name!r}: {missing} sensitive values are missing; missing counts as a value of its own."
-        warnings.warn(note, ShoalWarning, stacklevel=2)
 
 
 def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) -> tuple[list[str], Ints]:
@@ -108,7 +106,7 @@ def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) ->
     days = column.type == ColumnType.DATE and column.bins is None
     axis = values
     if reference is not None:
-        frozen = [text for text in reference if text is not None]
+        frozen = [text for text in reference if text]
         places = day_numbers(map(date.fromisoformat, frozen)) if days else [float(text) for text in frozen]
         axis = np.concatenate([values, np.array(places)])
     axis = np.unique(axis)
@@ -116,7 +114,7 @@ def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) ->
     codes[known] = np.searchsorted(axis, values) + 1
     if days:
         return [date.fromordinal(int(day) + EPOCH).isoformat() for day in axis], codes
-    return [number_text(float(value)) for value in axis], codes
+    return [str(value) if isinstance(value, int) else number_text(value) for value in axis.tolist()], codes
 
 
 def _by_text(
@@ -125,7 +123,7 @@ def _by_text(
     """Texts in the order of the hierarchy, or of the alphabet."""
     coded = array.dictionary_encode()
     found = coded.dictionary.to_pylist()
-    named = sorted({*found, *(text for text in reference or () if text is not None)})
+    named = sorted({*found, *(text for text in reference or () if text)})
     tree = None
     texts = named
     if column.grower is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shoal.errors import DataError, SchemaError, row_list
 from shoal.records.codebook import CodeBook, Codes, make_codebook
-from shoal.records.normalize import as_days, as_numbers, as_text, plain
+from shoal.records.normalize import as_days, as_numbers, as_text, plain, without_missing
 from shoal.schema import Column, ColumnType, Role, Schema
 
 
@@ -118,7 +118,9 @@ def _carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str,
             hint="Make it a plain column.",
             column=name,
         )
-    return as_text(name, array, missing) if array.type == pa.string() else array
+    if array.type == pa.string():
+        return as_text(name, array, missing)
+    return without_missing(array, missing)
 
 
 def _hides_a_dictionary(kind: pa.DataType) -> bool:

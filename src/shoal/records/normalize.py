@@ -48,7 +48,7 @@ def plain(name: str, column: pa.ChunkedArray | pa.Array) -> pa.Array:
 def as_text(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str]) -> pa.Array:
     """Strings, without blanks around them."""
     array = plain(name, column)
-    if pa.types.is_floating(array.type):
+    if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
         array = as_numbers(name, array, missing)
     if pa.types.is_floating(array.type):
         return pa.array([None if value is None else number_text(value) for value in array.to_pylist()], pa.string())
@@ -60,6 +60,19 @@ def as_text(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str
     except pa.ArrowException:
         pass
     raise DataError(f"column {name!r} holds {array.type}, which cannot be written as text.", column=name)
+
+
+def without_missing(array: pa.Array, missing: Sequence[str]) -> pa.Array:
+    """Numbers and days as they are, but null where they are missing; NaN is, and −0 is 0."""
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), pc.add(array, pa.scalar(0.0, array.type)))
+    if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
+        return _without_numbers(array, missing)
+    if pa.types.is_date(array.type):
+        return pc.if_else(
+            pc.is_in(array.cast(pa.string()), pa.array(missing, pa.string())), pa.scalar(None, array.type), array
+        )
+    return array
 
 
 def number_text(number: float) -> str:
@@ -97,7 +110,7 @@ def as_days(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str
         # The day as the clock on the wall shows it: a plain cast would go by UTC.
         if pa.types.is_timestamp(array.type) and array.type.tz:
             array = pc.local_timestamp(array)
-        array = array.cast(pa.date32(), safe=False)
+        array = without_missing(array.cast(pa.date32(), safe=False), missing)
     elif _is_null(array):
         array = array.cast(pa.date32())
     else:
@@ -170,7 +183,7 @@ def _whole(name: str, array: pa.Array) -> pa.Array:
 
 
 def _whole_if_possible(name: str, array: pa.Array) -> pa.Array:
-    array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array)
+    array = without_missing(array, ())
     refuse(name, array, pc.is_inf(array), "infinite", "Replace it, or leave it empty.")
     refuse(name, array, pc.greater(pc.abs(array), LARGEST), "larger than 1e300", "Use another unit.")
     values = array.drop_null().to_numpy()

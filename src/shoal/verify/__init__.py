@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import DataError, ParameterError, ShoalWarning
+from shoal.errors import DataError, ParameterError, ShoalWarning, one_of
 from shoal.privacy.requirements import PerColumn, Rule, check_k, make_rules
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
-from shoal.verify.models import count, published_values, reached, satisfied
+from shoal.verify.models import Values, count, place_of, published_values, reached, satisfied
 
 Longs = NDArray[np.int64]
 LARGEST_KEY = 2**62
@@ -134,6 +134,7 @@ def verify(
         )
     others = [name for name in (schema.columns if schema else names) if name not in protected]
     rules = make_rules(protected, l=l, t=t, diversity=diversity, c=c, alpha=alpha, others=others)
+    _check_reference(reference, rules)
     table = read_text(source, names + protected if schema is None else schema.published)
     file = str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else None
     for name in [*names, *(rule.column for rule in rules)]:
@@ -176,6 +177,8 @@ def verify(
         except DataError as error:
             error.file = error.file or file
             raise
+        if rule.value is not None:
+            _check_value(rule, values)
         found = reached(rule, count(classes, values, persons), values, persons is not None, given)
         wrong = ~satisfied(rule, found)
         bad |= wrong
@@ -192,6 +195,15 @@ def verify(
     return Verdict(
         int(sizes.min()), k, counted, table.num_rows, len(sizes), suppressed, rules_found, reasons, offending
     )
+
+
+def _check_value(rule: Rule, values: Values) -> None:
+    """A rule about a value that no row has says nothing: is it a slip of the pen?"""
+    if values.column is not None and values.column.bins is not None:
+        raise ParameterError(f"alpha cannot name a value of {rule.column!r}: its values are taken in bins.")
+    if place_of(values, rule.value) is None:
+        note = f"alpha names a value of {rule.column!r} that no row has. Is it spelled as in the table?"
+        warnings.warn(note, ShoalWarning, stacklevel=3)
 
 
 def _names(schema: Schema | None, role: Role, given: Sequence[str] | None) -> list[str]:
@@ -230,12 +242,32 @@ def _numbers(column: pa.ChunkedArray) -> tuple[Longs, int]:
 def _persons(people: object, rows: int) -> Longs | None:
     if people is None:
         return None
-    array = people if isinstance(people, pa.Array | pa.ChunkedArray) else pa.array(people)
-    if len(array) != rows:
-        raise ParameterError(f"people must say whose row each row is. Got {len(array)} for {rows} rows.")
-    if array.null_count:
-        raise ParameterError("people must say whose row each row is: some are missing.")
-    return _numbers(pa.chunked_array([array]) if isinstance(array, pa.Array) else array)[0]
+    numbers = None
+    try:
+        array = people if isinstance(people, pa.Array | pa.ChunkedArray) else pa.array(people, from_pandas=True)
+        if len(array) == rows and not array.null_count:
+            numbers = _numbers(pa.chunked_array([array]) if isinstance(array, pa.Array) else array)[0]
+    except (pa.ArrowException, TypeError, ValueError):
+        pass  # the message may quote a person
+    if numbers is None:
+        raise ParameterError(f"people must be a list of {rows} keys of one kind, none missing: whose row each row is.")
+    return numbers
+
+
+def _check_reference(reference: Mapping[str, Mapping[str, float]] | None, rules: Sequence[Rule]) -> None:
+    """Distributions, of columns whose closeness is asked."""
+    if reference is None:
+        return
+    compared = {rule.column for rule in rules if rule.symbol == "t"}
+    for name, shares in reference.items() if isinstance(reference, Mapping) else [("", None)]:
+        if name not in compared:
+            raise ParameterError(one_of("a column of reference", name, compared))
+        fit = isinstance(shares, Mapping) and all(
+            (value is None or isinstance(value, str)) and isinstance(share, int | float) and 0 <= share <= 1
+            for value, share in shares.items()
+        )
+        if not fit or abs(sum(shares.values()) - 1) > 1e-6:
+            raise ParameterError(f"reference must give the share of each value of {name!r} by its text, 1 in all.")
 
 
 def _members(classes: Longs, persons: Longs | None) -> Longs:

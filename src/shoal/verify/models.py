@@ -73,33 +73,53 @@ def published_values(
 
 
 def _as_text(array: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedArray:
+    """As text; what means missing is null, in numbers by value (-9 is -9.0)."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        array = array.cast(pa.float64())
+        array = pc.add(pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), array), 0.0)  # -0 is 0
+    if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
+        for word in missing:
+            number = _number(word)
+            if number is not None:
+                array = pc.if_else(pc.equal(array.cast(pa.float64(), safe=False), number), None, array)
     text = pc.utf8_trim_whitespace(array.cast(pa.string()))
     return pc.if_else(pc.is_in(text, pa.array(missing, pa.string())), pa.scalar(None, pa.string()), text)
 
 
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def _on_axis(array: pa.ChunkedArray, column: Column, missing: tuple[str, ...], also: Iterable[str]) -> Values:
+    """Numbers and dates by value, or by bin; whole numbers stay whole, however large."""
     text = _as_text(array, missing)
-    if column.type == ColumnType.DATE:
-        axis = pc.utf8_slice_codeunits(text, 0, 10).cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    days = column.type == ColumnType.DATE
+    if days:
+        axis = pc.utf8_slice_codeunits(text, 0, 10).cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+    elif pc.all(pc.match_substring_regex(text, r"^-?[0-9]{1,18}$")).as_py():
+        axis = text.cast(pa.int64())
     else:
         axis = text.cast(pa.float64())
     known = axis.is_valid().to_numpy().astype(bool)
     values = axis.drop_null().to_numpy()
     if column.bins is not None:
-        values = sum((values >= edge).astype(np.float64) for edge in _edges(column))
-    days = column.type == ColumnType.DATE and column.bins is None
+        values = sum((values >= edge).astype(np.int64) for edge in _edges(column))
     others = pa.array(list(also), pa.string())
+    days = days and column.bins is None
     others = others.cast(pa.date32()).cast(pa.int32()) if days else others.cast(pa.float64())
-    found = np.unique(np.concatenate([values, others.to_numpy()]))
+    found = np.unique(values)
+    if len(others):
+        found = np.unique(np.concatenate([values, others.to_numpy()]))
     numbers = np.zeros(len(axis), np.int64)
     numbers[known] = np.searchsorted(found, values) + 1
     if days:
         return Values(numbers, pa.array(found.astype(np.int32)).cast(pa.date32()).cast(pa.string()).to_pylist(), column)
-    return Values(numbers, [repr(float(value)).removesuffix(".0") for value in found], column)
+    return Values(numbers, [repr(value).removesuffix(".0") for value in found.tolist()], column)
 
 
 def _edges(column: Column) -> list[float]:
@@ -171,22 +191,28 @@ def satisfied(rule: Rule, found: Floats) -> NDArray[np.bool_]:
     return found <= rule.bound + SLACK
 
 
+def place_of(values: Values, name: str | None) -> int | None:
+    """The number of the value that somebody wrote down; None if no row has it. An empty name is missing.
+
+    Where the schema does not say that values are texts, 5.0 is 5.
+    """
+    if not name:
+        return 0
+    if name in values.names:
+        return values.names.index(name) + 1
+    number = _number(name)
+    texts = values.column is not None and values.column.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
+    if number is None or texts:
+        return None
+    return next((place for place, known in enumerate(values.names, start=1) if _number(known) == number), None)
+
+
 def _largest_share(rule: Rule, counts: Counts, values: Values) -> Floats:
     limited = np.ones(len(counts.values), bool)
     if rule.value is not None:
-        number = 0 if rule.value == "" else {name: i for i, name in enumerate(values.names, 1)}.get(rule.value, -1)
-        if values.column is not None and values.column.type == ColumnType.NUMERIC and values.column.grower is None:
-            number = next((i for i, name in enumerate(values.names, 1) if _same_number(name, rule.value)), -1)
-        limited = counts.values == number
+        limited = counts.values == place_of(values, rule.value)
     most = np.maximum.reduceat(np.where(limited, counts.counts, 0.0), counts.starts)
     return most / counts.people
-
-
-def _same_number(name: str, value: str) -> bool:
-    try:
-        return float(name) == float(value)
-    except ValueError:
-        return False
 
 
 def _reference(counts: Counts, values: Values, given: Mapping[str, float] | None) -> Floats:
@@ -195,8 +221,9 @@ def _reference(counts: Counts, values: Values, given: Mapping[str, float] | None
         return counts.overall / counts.overall.sum()
     shares = np.zeros(len(counts.overall))
     for name, share in given.items():
-        number = 0 if name == "" else values.names.index(name) + 1
-        shares[number] = share
+        place = place_of(values, name)
+        assert place is not None  # all names of the reference count as values
+        shares[place] += share
     return shares
 
 
@@ -253,16 +280,19 @@ def _hierarchical(counts: Counts, totals: Floats, values: Values, reference: Flo
         inside = (counts.classes >= chosen.start) & (counts.classes < chosen.stop)
         rows = counts.classes[inside] - chosen.start
         np.add.at(extra, (rows, counts.values[inside]), counts.counts[inside] / totals[counts.classes[inside]])
-        # The root's children, and missing beside them; then every node below.
+        # From the root's children (missing is one of them) down: the leaves of a node are neighbours.
         for level in range(depth - 1):
-            parents, children = tree.paths[:, level], tree.paths[:, level + 1]
-            for parent in np.unique(parents[children >= 0]):
-                below = np.unique(children[(parents == parent) & (children >= 0)])
-                flows = [extra[:, 1:][:, children == child].sum(axis=1) for child in below]
-                if parent == 0:
-                    flows.append(extra[:, 0])
-                stacked = np.stack(flows, axis=1)
-                surplus, lack = np.maximum(stacked, 0).sum(axis=1), np.maximum(-stacked, 0).sum(axis=1)
-                rise = height if parent == 0 else int(tree.heights[parent])
-                distances[chosen] += rise / height * np.minimum(surplus, lack)
+            below = np.flatnonzero(tree.paths[:, level + 1] >= 0)
+            children, parents = tree.paths[below, level + 1], tree.paths[below, level]
+            first = np.flatnonzero(np.diff(children, prepend=-1))
+            flows = np.add.reduceat(extra[:, 1 + below], first, axis=1)
+            families = np.flatnonzero(np.diff(parents[first], prepend=-1))
+            surplus = np.add.reduceat(np.maximum(flows, 0), families, axis=1)
+            lack = np.add.reduceat(np.maximum(-flows, 0), families, axis=1)
+            rises = tree.heights[parents[first][families]] / height
+            if level == 0:
+                surplus[:, 0] += np.maximum(extra[:, 0], 0)
+                lack[:, 0] += np.maximum(-extra[:, 0], 0)
+                rises[0] = 1.0
+            distances[chosen] += np.minimum(surplus, lack) @ rises
     return distances
