@@ -31,6 +31,10 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mondrian", {"cut": "median"}),
     ("k-member", {}),
     ("k-member", {"class_penalty": 1.0}),
+    ("sequential", {}),
+    ("agglomerative", {}),
+    ("hilbert", {}),
+    ("hilbert", {"rescale": False}),
 ]
 variants = pytest.mark.parametrize(("method", "options"), VARIANTS)
 
@@ -184,6 +188,10 @@ ADULT_LOSSES = {
     ("mondrian", (("relaxed", True),)): {5: 65_210, 10: 90_424},
     ("k-member", ()): {2: 3_859, 5: 11_648, 10: 21_256, 100: 79_866},
     ("k-member", (("class_penalty", 1.0),)): {10: 22_062},
+    ("sequential", ()): {5: 10_905, 10: 18_164, 100: 55_935},
+    ("agglomerative", ()): {5: 10_928, 10: 17_970, 100: 53_917},
+    ("hilbert", ()): {5: 20_632, 10: 33_649, 100: 98_638},
+    ("hilbert", (("rescale", False),)): {10: 71_234},
 }
 
 

@@ -47,6 +47,20 @@ METHODS: dict[str, Method] = {
         summary="grow each group from its seed by the record that costs least (Byun et al. 2007)",
         options={"class_penalty": float},
     ),
+    "sequential": Method(
+        module="shoal.cluster.sequential",
+        summary="move each record to the group where the loss falls most, until none helps (Goldberger & Tassa 2010)",
+        options={"alpha": float, "omega": float, "restarts": int},
+    ),
+    "agglomerative": Method(
+        module="shoal.cluster.agglomerative",
+        summary="merge the two closest groups until all have k records (Goldberger & Tassa 2010)",
+    ),
+    "hilbert": Method(
+        module="shoal.cluster.hilbert",
+        summary="order the records along a space-filling curve and cut it at the least loss (Ghinita et al. 2007)",
+        options={"rescale": bool},
+    ),
 }
 DEFAULT_METHOD = "mondrian"
 

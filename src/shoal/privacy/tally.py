@@ -224,6 +224,9 @@ def look_at_groups(
     """For each group order[ends[g − 1]:ends[g]]: its people, what it reaches under each rule, and whether it holds."""
     first = 0
     for group in range(len(ends)):
+        if ends[group] == first:  # nobody is there to be harmed
+            fine[group] = True
+            continue
         records = order[first : ends[group]]
         begin(tables, tally, records)
         people[group] = tally.marks[RIGHT]

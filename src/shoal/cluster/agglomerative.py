@@ -1,0 +1,214 @@
+"""Agglomerative clustering (Goldberger & Tassa 2010, Section 6.2.1).
+
+Every record begins as a group of its own; the two closest groups merge until all have k records. Closest is by
+dist(A, B) = |A ∪ B|·gc(A ∪ B) − |A|·gc(A) − |B|·gc(B), what a merger adds to the loss.
+
+Decisions. A group that reaches k leaves the pool; the last small one joins its closest among all.
+
+Without an n × n matrix: each group keeps its nearest neighbour, found through the group tree, in a heap by distance. A
+merger makes a new group with a neighbour of its own; a neighbour that is gone is looked for again when its turn comes.
+A pair's distance stands in the entry of whichever of the two was looked at later, so the smallest entry whose neighbour
+is still there is the closest pair of all.
+
+Guarantee: every group has at least k records, given k ≤ n; every merger is of a closest pair.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.compiling import announced, kernel
+from shoal.boxes.costs import CostTables
+from shoal.boxes.geometry import group_boxes
+from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
+from shoal.boxes.kernels import box_cost
+from shoal.cluster import Task
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+STEPS_PER_TURN = 5_000
+
+
+class Work(NamedTuple):
+    """The state between two calls of the kernel."""
+
+    nearest: Longs  # of each group: its neighbour
+    into: Longs  # the group that each was merged into; itself
+    versions: Longs  # of each group: how often it has changed
+    seen: Longs  # of each group: its neighbour's version when it was found
+    barred: Longs
+    marks: Longs  # [groups looked at first, questions asked, groups in the pool, entries of the heap]
+    distances: Floats  # the heap: an entry is not larger than the two below it
+    waiting: Longs  # the group of each entry
+    pairs: Ints  # (mergers, 2): what was merged with what, for the tests
+    mergers: Longs  # [how many]
+
+
+def run(task: Task) -> Ints:
+    """The group of each record."""
+    with announced(task.progress):
+        return merge_small(task, np.arange(len(task.codes), dtype=np.int32))
+
+
+def merge_small(task: Task, labels: Ints) -> Ints:
+    """Groups below k merged, the closest first, until all have k; the last one joins its closest among all."""
+    return merged_with(task, labels)[0]
+
+
+def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
+    """The labels, and the work when it is done: what the tests look at."""
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    several = int(labels.max()) + 1
+    groups = new_groups(several, task.codes.shape[1])
+    lo, hi, sizes = group_boxes(task.codes, labels, several)
+    groups.lo[:], groups.hi[:] = lo, hi
+    small = sizes < task.k
+    groups.sizes[:] = np.where(small, sizes, 0)  # those that have k are not in the pool
+    weigh(task.costs, groups)
+    work = Work(
+        nearest=np.full(several, -1),
+        into=np.arange(several),
+        versions=np.zeros(several, np.int64),
+        seen=np.zeros(several, np.int64),
+        barred=np.zeros(several, np.int64),
+        marks=np.array([0, 0, int(small.sum()), 0]),
+        distances=np.zeros(several),
+        waiting=np.zeros(several, np.int64),
+        pairs=np.zeros((several, 2), np.int32),
+        mergers=np.zeros(1, np.int64),
+    )
+    tree = new_group_tree(groups)
+    build(tree, task.costs, groups)
+    merge_some(task.costs, task.k, groups, tree, work, 0)
+    task.progress.stage("merging the closest", int(small.sum()))
+    while work.marks[2] > 1:
+        before = int(work.marks[2])
+        merge_some(task.costs, task.k, groups, tree, work, STEPS_PER_TURN)
+        task.progress.advance(before - int(work.marks[2]))
+    into = work.into
+    while not np.array_equal(into, into[into]):
+        into = into[into]
+    labels = into[labels].astype(np.int32)
+    return _last_joins(task, labels), work
+
+
+def _last_joins(task: Task, labels: Ints) -> Ints:
+    """The one group that is still small, if any, joins the group to which it is closest."""
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    several = int(labels.max()) + 1
+    groups = new_groups(several, task.codes.shape[1])
+    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)
+    weigh(task.costs, groups)
+    for group in np.flatnonzero(groups.sizes < task.k):
+        if several > 1:
+            labels[labels == group] = closest(task.costs, groups, int(group))
+    return labels
+
+
+@kernel
+def closest(costs: CostTables, groups: Groups, group: int) -> int:
+    """By a scan: it is asked once."""
+    best, chosen = np.inf, -1
+    lo, hi = np.empty(groups.lo.shape[1], np.int32), np.empty(groups.lo.shape[1], np.int32)
+    for other in range(len(groups.sizes)):
+        if other == group:
+            continue
+        for j in range(len(lo)):
+            lo[j], hi[j] = min(groups.lo[group, j], groups.lo[other, j]), max(groups.hi[group, j], groups.hi[other, j])
+        together = (groups.sizes[group] + groups.sizes[other]) * box_cost(costs, lo, hi)
+        added = together - groups.sizes[other] * groups.losses[other]
+        if added < best:
+            best, chosen = added, other
+    return chosen
+
+
+@kernel
+def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, group: int) -> float:
+    """Find the neighbour of a group; how far it is."""
+    work.marks[1] += 1
+    work.barred[group] = work.marks[1]
+    size, loss = groups.sizes[group], groups.losses[group]
+    there = best_group(
+        tree, costs, groups, groups.lo[group], groups.hi[group], float(size), loss, work.barred, work.marks[1], np.inf
+    )
+    work.nearest[group] = there
+    if there < 0:
+        return np.inf
+    work.seen[group] = work.versions[there]
+    lo, hi = np.minimum(groups.lo[group], groups.lo[there]), np.maximum(groups.hi[group], groups.hi[there])
+    together = (size + groups.sizes[there]) * box_cost(costs, lo, hi)
+    return together - size * loss - groups.sizes[there] * groups.losses[there]
+
+
+@kernel
+def push(work: Work, distance: float, group: int) -> None:
+    at = work.marks[3]
+    work.marks[3] += 1
+    while at > 0 and work.distances[(at - 1) // 2] > distance:
+        above = (at - 1) // 2
+        work.distances[at], work.waiting[at] = work.distances[above], work.waiting[above]
+        at = above
+    work.distances[at], work.waiting[at] = distance, group
+
+
+@kernel
+def pop(work: Work) -> int:
+    """The group of the smallest entry, which is taken out."""
+    group = work.waiting[0]
+    work.marks[3] -= 1
+    size = work.marks[3]
+    distance, moving = work.distances[size], work.waiting[size]
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and work.distances[below + 1] < work.distances[below]:
+            below += 1
+        if work.distances[below] >= distance:
+            break
+        work.distances[at], work.waiting[at] = work.distances[below], work.waiting[below]
+        at = below
+    work.distances[at], work.waiting[at] = distance, moving
+    return group
+
+
+@kernel
+def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work: Work, budget: int) -> None:
+    """Look for neighbours and merge until the budget of steps is spent or one group is left in the pool."""
+    while budget > 0 and work.marks[2] > 1:
+        budget -= 1
+        if work.marks[0] < len(groups.sizes):
+            group = work.marks[0]
+            work.marks[0] += 1
+            if groups.sizes[group] > 0:
+                push(work, look(costs, groups, tree, work, group), group)
+            continue
+        group = pop(work)
+        if groups.sizes[group] == 0:
+            continue
+        other = work.nearest[group]
+        if other < 0 or groups.sizes[other] == 0 or work.versions[other] != work.seen[group]:
+            push(work, look(costs, groups, tree, work, group), group)
+            continue
+        for j in range(groups.lo.shape[1]):
+            groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
+            groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
+        groups.sizes[group] += groups.sizes[other]
+        groups.sizes[other] = 0
+        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+        work.into[other] = group
+        work.versions[group] += 1
+        work.pairs[work.mergers[0], 0], work.pairs[work.mergers[0], 1] = group, other
+        work.mergers[0] += 1
+        work.marks[2] -= 1
+        if groups.sizes[group] >= k:
+            groups.sizes[group] = 0  # it leaves the pool
+            work.marks[2] -= 1
+        else:
+            settle(tree, costs, groups, group)
+            if 2 * tree.changes[0] > tree.changes[1]:
+                build(tree, costs, groups)
+            push(work, look(costs, groups, tree, work, group), group)

@@ -1,0 +1,66 @@
+"""The group tree: what it finds has the value of a full scan, whatever has happened to the groups since."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.boxes.costs import MEASURES, cost_tables
+from shoal.boxes.geometry import group_boxes
+from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, settle, weigh
+from shoal.boxes.kernels import box_cost
+from shoal.records.encode import encode
+from tests.tables import MadeTable, tables
+
+
+@settings(max_examples=200)
+@given(made=tables(min_rows=6, max_rows=60), measure=st.sampled_from(MEASURES), data=st.data())
+def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, data: st.DataObject) -> None:
+    records = encode(made.table, made.schema)
+    costs = cost_tables(records.books, measure)
+    several = data.draw(st.integers(1, made.rows // 2))
+    labels = np.array(data.draw(st.permutations([i % several for i in range(made.rows)])), np.int32)
+    groups = new_groups(several, records.codes.shape[1])
+    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(records.codes, labels, several)
+    weigh(costs, groups)
+    tree = new_group_tree(groups)
+    build(tree, costs, groups)
+    barred = np.zeros(several, np.int64)
+
+    def value(group: int, lo: np.ndarray, hi: np.ndarray, size: float, loss: float) -> float:
+        joined = box_cost(costs, np.minimum(lo, groups.lo[group]), np.maximum(hi, groups.hi[group]))
+        return size * (joined - loss) + groups.sizes[group] * (joined - groups.losses[group])
+
+    for stamp in range(1, 6):
+        group, kind = data.draw(st.integers(0, several - 1)), data.draw(st.sampled_from(["grow", "shrink", "die"]))
+        if kind == "die":
+            groups.sizes[group] = 0
+        elif groups.sizes[group] > 0:
+            row = records.codes[data.draw(st.integers(0, made.rows - 1))]
+            if kind == "grow":
+                groups.lo[group], groups.hi[group] = (
+                    np.minimum(groups.lo[group], row),
+                    np.maximum(groups.hi[group], row),
+                )
+                groups.sizes[group] += 1
+            else:
+                groups.lo[group] = groups.hi[group] = np.clip(row, groups.lo[group], groups.hi[group])
+                groups.sizes[group] = 1
+            groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+            settle(tree, costs, groups, group)
+        first, second = records.codes[data.draw(st.integers(0, made.rows - 1))], records.codes[0]
+        box = data.draw(st.booleans())
+        lo, hi = (np.minimum(first, second), np.maximum(first, second)) if box else (first, first)
+        size, loss = (2.0, float(box_cost(costs, lo, hi))) if box else (1.0, 0.0)
+        barred[data.draw(st.integers(0, several - 1))] = stamp
+        asked = [g for g in range(several) if groups.sizes[g] > 0 and barred[g] != stamp]
+        found = best_group(tree, costs, groups, lo, hi, size, loss, barred, stamp, np.inf)
+        if not asked:
+            assert found == -1
+            continue
+        least = min(value(g, lo, hi, size, loss) for g in asked)
+        assert found in asked
+        assert value(found, lo, hi, size, loss) == pytest.approx(least, abs=1e-9)
+        assert best_group(tree, costs, groups, lo, hi, size, loss, barred, stamp, least - 1e-6) == -1
