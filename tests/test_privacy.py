@@ -369,7 +369,7 @@ class CountsFollow(RuleBasedStateMachine):
         parts = self.labels.copy()
         parts[left] = GROUPS
         wanted = (parts == 0).any() and self.would_hold(parts, 0, 2) and self.would_hold(parts, GROUPS, 2)
-        assert may_split(self.tables, new_tally(self.tables), inside, left) == wanted
+        assert may_split(self.tables, new_tally(self.tables), inside, left, 2) == wanted
 
     @invariant()
     def counts_are_those_of_counting_again(self) -> None:

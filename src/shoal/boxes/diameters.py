@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
+from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
 

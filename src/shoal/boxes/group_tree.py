@@ -11,20 +11,21 @@ groups' boxes, the smallest and largest width (as a cost) per column, the smalle
 Groups may grow, shrink and die: `settle` widens what the nodes above a group keep, which leaves every bound valid and
 some loose; rebuild the tree when as many groups have changed as there are.
 
-Guarantee, for costs that grow with the interval: the value found is that of a full scan. Ties go to the smaller group,
-then to the lower number, as far as the tree comes by them.
+Guarantee, for costs that grow with the interval: the value found is that of a full scan over the groups that the rules
+allow. Ties go to the smaller group, then to the lower number, as far as the tree comes by them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import constant, kernel
 from shoal.boxes.costs import DENSE, CostTables
 from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.compiling import constant, kernel
+from shoal.privacy.counts import may_join, may_merge
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -223,13 +224,17 @@ def best_group(
     hi: Ints,
     size: float,
     loss: float,
-    barred: Longs,
-    stamp: int,
     below: float,
+    but: int,
+    privacy: Any,
+    counts: Any,
+    record: int,
 ) -> int:
     """The group that a box of this size and loss joins at the least loss, if that is less than `below`; −1 if none is.
 
-    Groups with `barred[group] == stamp` are not asked: the own group, and those that rules have refused already.
+    `but`: the group that is asking, if it is one. Where there are rules only groups that they allow are found: those
+    that `record` may join, or (record −1) that `but` may merge with. `privacy` and `counts` are `PrivacyTables` and
+    `GroupCounts`, or None.
     """
     columns = len(lo)
     node_lo, node_hi, widths, least, nodes, order = tree.lo, tree.hi, tree.widths, tree.least, tree.nodes, tree.order
@@ -248,7 +253,7 @@ def best_group(
         if child == 0:
             for place in range(nodes[node, START], nodes[node, END]):
                 group = order[place]
-                if barred[group] == stamp or sizes[group] == 0:
+                if group == but or sizes[group] == 0:
                     continue
                 # The merger must stay below the best so far: v < best.
                 ceiling = (best + size * loss + sizes[group] * losses[group]) / (size + sizes[group])
@@ -267,6 +272,11 @@ def best_group(
                 if value < best or (
                     value == best and (sizes[group] < best_size or (sizes[group] == best_size and group < chosen))
                 ):
+                    if privacy is not None:
+                        if record >= 0 and not may_join(privacy, counts, record, group):
+                            continue
+                        if record < 0 and not may_merge(privacy, counts, but, group):
+                            continue
                     best, best_size, chosen = value, sizes[group], group
             continue
         near, far = -1, -1

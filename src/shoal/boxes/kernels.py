@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import inlined, kernel
 from shoal.boxes.costs import DENSE, LOG_STEPS, STEPS, CostTables
+from shoal.compiling import inlined, kernel
 
 
 @inlined

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import kernel
+from shoal.compiling import kernel
 from shoal.errors import InternalError
 
 Ints = NDArray[np.int32]

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import inlined, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
 from shoal.boxes.points import PointTree, point_tree
+from shoal.compiling import inlined, kernel
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

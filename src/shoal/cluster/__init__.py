@@ -122,7 +122,7 @@ def cluster(
     check_parameters(k, method, measure, options, seed)
     privacy = Privacy.of(records, k, rules)
     progress.stage("loading the kernels")
-    compiling = importlib.import_module("shoal.boxes.compiling")
+    compiling = importlib.import_module("shoal.compiling")
     with compiling.announced(progress):
         privacy.check_feasible()
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import announced, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
 from shoal.boxes.kernels import box_cost
 from shoal.cluster import Task
+from shoal.compiling import ZERO, announced, kernel
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -40,8 +40,7 @@ class Work(NamedTuple):
     into: Longs  # the group that each was merged into; itself
     versions: Longs  # of each group: how often it has changed
     seen: Longs  # of each group: its neighbour's version when it was found
-    barred: Longs
-    marks: Longs  # [groups looked at first, questions asked, groups in the pool, entries of the heap]
+    marks: Longs  # [groups looked at first, groups in the pool, entries of the heap]
     distances: Floats  # the heap: an entry is not larger than the two below it
     waiting: Longs  # the group of each entry
     pairs: Ints  # (mergers, 2): what was merged with what, for the tests
@@ -74,8 +73,7 @@ def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
         into=np.arange(several),
         versions=np.zeros(several, np.int64),
         seen=np.zeros(several, np.int64),
-        barred=np.zeros(several, np.int64),
-        marks=np.array([0, 0, int(small.sum()), 0]),
+        marks=np.array([0, int(small.sum()), 0]),
         distances=np.zeros(several),
         waiting=np.zeros(several, np.int64),
         pairs=np.zeros((several, 2), np.int32),
@@ -85,10 +83,10 @@ def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
     build(tree, task.costs, groups)
     merge_some(task.costs, task.k, groups, tree, work, 0)
     task.progress.stage("merging the closest", int(small.sum()))
-    while work.marks[2] > 1:
-        before = int(work.marks[2])
+    while work.marks[1] > 1:
+        before = int(work.marks[1])
         merge_some(task.costs, task.k, groups, tree, work, STEPS_PER_TURN)
-        task.progress.advance(before - int(work.marks[2]))
+        task.progress.advance(before - int(work.marks[1]))
     into = work.into
     while not np.array_equal(into, into[into]):
         into = into[into]
@@ -129,11 +127,9 @@ def closest(costs: CostTables, groups: Groups, group: int) -> int:
 @kernel
 def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, group: int) -> float:
     """Find the neighbour of a group; how far it is."""
-    work.marks[1] += 1
-    work.barred[group] = work.marks[1]
     size, loss = groups.sizes[group], groups.losses[group]
     there = best_group(
-        tree, costs, groups, groups.lo[group], groups.hi[group], float(size), loss, work.barred, work.marks[1], np.inf
+        tree, costs, groups, groups.lo[group], groups.hi[group], float(size), loss, np.inf, group, None, None, ZERO - 1
     )
     work.nearest[group] = there
     if there < 0:
@@ -146,8 +142,8 @@ def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, group: 
 
 @kernel
 def push(work: Work, distance: float, group: int) -> None:
-    at = work.marks[3]
-    work.marks[3] += 1
+    at = work.marks[2]
+    work.marks[2] += 1
     while at > 0 and work.distances[(at - 1) // 2] > distance:
         above = (at - 1) // 2
         work.distances[at], work.waiting[at] = work.distances[above], work.waiting[above]
@@ -159,8 +155,8 @@ def push(work: Work, distance: float, group: int) -> None:
 def pop(work: Work) -> int:
     """The group of the smallest entry, which is taken out."""
     group = work.waiting[0]
-    work.marks[3] -= 1
-    size = work.marks[3]
+    work.marks[2] -= 1
+    size = work.marks[2]
     distance, moving = work.distances[size], work.waiting[size]
     at = 0
     while 2 * at + 1 < size:
@@ -178,7 +174,7 @@ def pop(work: Work) -> int:
 @kernel
 def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work: Work, budget: int) -> None:
     """Look for neighbours and merge until the budget of steps is spent or one group is left in the pool."""
-    while budget > 0 and work.marks[2] > 1:
+    while budget > 0 and work.marks[1] > 1:
         budget -= 1
         if work.marks[0] < len(groups.sizes):
             group = work.marks[0]
@@ -203,10 +199,10 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
         work.versions[group] += 1
         work.pairs[work.mergers[0], 0], work.pairs[work.mergers[0], 1] = group, other
         work.mergers[0] += 1
-        work.marks[2] -= 1
+        work.marks[1] -= 1
         if groups.sizes[group] >= k:
             groups.sizes[group] = 0  # it leaves the pool
-            work.marks[2] -= 1
+            work.marks[1] -= 1
         else:
             settle(tree, costs, groups, group)
             if 2 * tree.changes[0] > tree.changes[1]:

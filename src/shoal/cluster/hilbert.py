@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import announced, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
 from shoal.cluster import Task
+from shoal.compiling import announced, kernel
 from shoal.errors import ParameterError
 
 Ints = NDArray[np.int32]

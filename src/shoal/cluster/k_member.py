@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import announced, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.boxes.record_tree import RecordTree, furthest, nearest, record_tree, take
 from shoal.cluster import Task
+from shoal.compiling import announced, kernel
 from shoal.errors import ParameterError
 
 Ints = NDArray[np.int32]

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import ZERO, announced, constant, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
 from shoal.cluster import Task
+from shoal.compiling import ZERO, announced, constant, kernel
 from shoal.errors import ParameterError, one_of
 from shoal.privacy.tables import PrivacyTables
 from shoal.privacy.tally import Tally, all_to_right, begin, both_lack, end, keep_left, new_tally, to_left, to_right
@@ -216,7 +216,7 @@ def cut_between(
     middle = divide(codes, work, start, stop, j, at, size)
     if privacy is not None:
         to_left(privacy, tally, work.order[start:middle])
-        lacking = both_lack(privacy, tally)
+        lacking = both_lack(privacy, tally, privacy.k)
         if lacking > 0:
             at = nearest_allowable(codes, work, start, stop, j, lo, hi, middle - start, lacking, cuts, privacy, tally)
             if at < 0:
@@ -256,7 +256,7 @@ def nearest_allowable(
             code = codes[work.spare[down - 1], j] + ZERO
             if left - down >= patience and code < codes[work.spare[down], j]:
                 to_right(privacy, tally, work.spare[down:left])
-                left, patience = down, both_lack(privacy, tally)
+                left, patience = down, both_lack(privacy, tally, privacy.k)
                 if patience == 0:
                     found, best = code, min(left, size - left)
         up, patience, most = left, middle - left + lacking, size - max(cuts.k, best + 1)
@@ -266,7 +266,7 @@ def nearest_allowable(
             code = codes[work.spare[up - 1], j] + ZERO
             if up - left >= patience and code < codes[work.spare[up], j]:
                 to_left(privacy, tally, work.spare[left:up])
-                left, patience = up, both_lack(privacy, tally)
+                left, patience = up, both_lack(privacy, tally, privacy.k)
                 if patience == 0:
                     better = code
         if better >= 0:
@@ -328,7 +328,7 @@ def cut_half(codes: Ints, work: Work, start: int, stop: int, j: int, privacy: Pr
                 work.spare[moved] = record
                 moved += 1
         to_left(privacy, tally, work.spare[:moved])
-        if both_lack(privacy, tally):
+        if both_lack(privacy, tally, privacy.k):
             all_to_right(privacy, tally, work.spare[:moved])
             return start
     return divide(codes, work, start, stop, j, at, ties)

@@ -1,10 +1,9 @@
 """Mending: groups that do not satisfy the rules are merged with others, at the least loss.
 
 For methods whose papers do not know of a rule, and for people who have records in several groups. An offending group
-takes in the group whose merger satisfies the rules at the least additional loss; where none does, the one that costs
-least, and it is looked at again. What was merged is then cut up again as far as the rules allow (Mondrian's cuts).
-
-The search is a scan over all groups that gives up on a group as soon as it costs more than the best so far.
+takes in the group that costs least of those with which it satisfies the rules; where there is none, the one that costs
+least of all, and it is looked at again. What was merged is then cut up again as far as the rules allow (Mondrian's
+cuts). The group tree finds the groups.
 
 Guarantee: every group of the result has at least k people and satisfies every rule, given that the whole table does.
 Where people are counted this holds for equivalence classes too: two groups that are published alike are one class, and
@@ -20,28 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.cells import cell_texts
-from shoal.boxes.compiling import announced, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
+from shoal.boxes.kernels import box_cost
 from shoal.cluster import Task
 from shoal.cluster.mondrian import cut_further
-from shoal.privacy.counts import GroupCounts, count_all, holds, may_merge, merge, new_counts
+from shoal.compiling import ZERO, announced, kernel
+from shoal.privacy.counts import GroupCounts, count_all, holds, merge, new_counts
 from shoal.privacy.tables import PrivacyTables
 from shoal.records.codebook import CodeBook
 
 Ints = NDArray[np.int32]
-GROUPS_PER_TURN = 2_000_000  # how many groups a kernel call looks at before Python may draw progress
+MERGERS_PER_TURN = 200  # how many a kernel call makes before Python may draw progress
 
 
-class Groups(NamedTuple):
-    """All groups, and what is left to do."""
+class Work(NamedTuple):
+    """What is left to do."""
 
-    lo: Ints
-    hi: Ints
-    losses: NDArray[np.float64]  # per record
-    alive: Ints  # the groups that are left
-    places: Ints  # of each group in `alive`
     into: Ints  # the group that each group was merged into; itself
     todo: Ints  # a stack of offending groups
     marks: NDArray[np.int64]  # [groups alive, groups on the stack]
@@ -82,32 +77,29 @@ def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
     fine = task.privacy.facts_of(labels, several).holds(task.k)
     if fine.all():
         return labels
-    lo, hi, _ = group_boxes(task.codes, labels, several)
-    todo = np.zeros(several + 1, np.int32)
+    groups = new_groups(several, task.codes.shape[1])
+    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)
     offending = np.flatnonzero(~fine)[::-1]
-    todo[: len(offending)] = offending
-    groups = Groups(
-        lo=lo,
-        hi=hi,
-        losses=np.zeros(several),
-        alive=np.arange(several, dtype=np.int32),
-        places=np.arange(several, dtype=np.int32),
+    work = Work(
         into=np.arange(several, dtype=np.int32),
-        todo=todo,
+        todo=np.zeros(several, np.int32),
         marks=np.array([several, len(offending)]),
     )
+    work.todo[: len(offending)] = offending
     tables = task.privacy.tables
     counts = new_counts(tables, several)
     with announced(task.progress):
         weigh(task.costs, groups)
+        tree = new_group_tree(groups)
+        build(tree, task.costs, groups)
         count_all(tables, counts, labels)
-        merge_some(task.costs, tables, groups, counts, 0)
+        merge_some(task.costs, tables, groups, tree, counts, work, 0)
     task.progress.stage("merging groups that the rules do not allow", len(offending))
-    while groups.marks[1]:
-        before = int(groups.marks[1])
-        merge_some(task.costs, tables, groups, counts, GROUPS_PER_TURN)
-        task.progress.advance(before - int(groups.marks[1]))
-    into = groups.into
+    while work.marks[1]:
+        before = int(work.marks[1])
+        merge_some(task.costs, tables, groups, tree, counts, work, MERGERS_PER_TURN)
+        task.progress.advance(before - int(work.marks[1]))
+    into = work.into
     while not np.array_equal(into, into[into]):
         into = into[into]
     grown = np.bincount(into, minlength=several) > 1
@@ -118,67 +110,49 @@ def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
 
 
 @kernel
-def weigh(costs: CostTables, groups: Groups) -> None:
-    for group in range(len(groups.losses)):
-        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
-
-
-@kernel
-def merge_some(costs: CostTables, tables: PrivacyTables, groups: Groups, counts: GroupCounts, budget: int) -> None:
-    """Merge offending groups until the budget of groups looked at is spent, or none is left."""
-    while groups.marks[1] > 0 and budget > 0:
-        group = groups.todo[groups.marks[1] - 1]
-        if groups.into[group] != group or groups.marks[0] == 1 or holds(tables, counts, group):
-            groups.marks[1] -= 1
-            continue
-        budget -= groups.marks[0]
-        take_in(costs, tables, groups, counts, group, best_partner(costs, tables, groups, counts, group))
-
-
-@kernel
-def best_partner(costs: CostTables, tables: PrivacyTables, groups: Groups, counts: GroupCounts, group: int) -> int:
-    """The group to merge with: the cheapest that mends, else the cheapest of all."""
-    columns = groups.lo.shape[1]
-    size = counts.sizes[group]
-    cheapest, mending = -1, -1
-    least, least_mending = np.inf, np.inf
-    for place in range(groups.marks[0]):
-        other = groups.alive[place]
-        if other == group:
-            continue
-        together = size + counts.sizes[other]
-        # What both lose now is paid already; the merger must stay below the best so far.
-        paid = size * groups.losses[group] + counts.sizes[other] * groups.losses[other]
-        ceiling = (least_mending + paid) / together
-        loss = 0.0
-        for j in range(columns):
-            loss += cell_cost(
-                costs,
-                j,
-                min(groups.lo[group, j], groups.lo[other, j]),
-                max(groups.hi[group, j], groups.hi[other, j]),
-            )
-            if loss >= ceiling:
-                break
-        added = together * loss - paid
-        if added < least:
-            least, cheapest = added, other
-        if loss < ceiling and may_merge(tables, counts, group, other):
-            least_mending, mending = added, other
-    return mending if mending >= 0 else cheapest
-
-
-@kernel
-def take_in(
-    costs: CostTables, tables: PrivacyTables, groups: Groups, counts: GroupCounts, group: int, other: int
+def merge_some(
+    costs: CostTables,
+    tables: PrivacyTables,
+    groups: Groups,
+    tree: GroupTree,
+    counts: GroupCounts,
+    work: Work,
+    budget: int,
 ) -> None:
-    merge(tables, counts, group, other)
-    groups.into[other] = group
-    for j in range(groups.lo.shape[1]):
-        groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
-        groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
-    groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
-    groups.marks[0] -= 1
-    last = groups.alive[groups.marks[0]]
-    groups.alive[groups.places[other]] = last
-    groups.places[last] = groups.places[other]
+    """Merge offending groups until the budget of mergers is spent, or none is left."""
+    while work.marks[1] > 0 and budget > 0:
+        group = work.todo[work.marks[1] - 1] + ZERO
+        if work.into[group] != group or work.marks[0] == 1 or holds(tables, counts, group):
+            work.marks[1] -= 1
+            continue
+        budget -= 1
+        other = partner(costs, tables, groups, tree, counts, group)
+        merge(tables, counts, group, other)
+        work.into[other] = group
+        work.marks[0] -= 1
+        for j in range(groups.lo.shape[1]):
+            groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
+            groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
+        groups.sizes[group] += groups.sizes[other]
+        groups.sizes[other] = 0
+        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+        settle(tree, costs, groups, group)
+        if 2 * tree.changes[0] > tree.changes[1]:
+            build(tree, costs, groups)
+
+
+@kernel
+def partner(
+    costs: CostTables,
+    tables: PrivacyTables,
+    groups: Groups,
+    tree: GroupTree,
+    counts: GroupCounts,
+    group: int,
+) -> int:
+    """The group to merge with: the cheapest that mends, else the cheapest of all."""
+    lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
+    other = best_group(tree, costs, groups, lo, hi, size, loss, np.inf, group, tables, counts, ZERO - 1)
+    if other < 0:
+        other = best_group(tree, costs, groups, lo, hi, size, loss, np.inf, group, None, None, ZERO - 1)
+    return other

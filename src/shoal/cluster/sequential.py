@@ -26,16 +26,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import announced, kernel
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
 from shoal.boxes.kernels import box_cost
 from shoal.cluster import Task
 from shoal.cluster.agglomerative import merge_small
+from shoal.compiling import ZERO, announced, kernel
 from shoal.errors import ParameterError, whole_number
-from shoal.privacy.counts import GroupCounts, count_all, join, leave, may_join, may_leave, new_counts
+from shoal.privacy.counts import GroupCounts, count_all, join, leave, may_leave, may_split, new_counts
 from shoal.privacy.tables import PrivacyTables
+from shoal.privacy.tally import new_tally
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -52,8 +53,7 @@ class Work(NamedTuple):
     heads: Ints  # of each group: its first record
     nexts: Ints  # of each record: the next of its group, −1 at the end
     befores: Ints
-    barred: Longs  # of each group: the last question in which it was not asked
-    marks: Longs  # [the next record of the pass, records moved in the pass, questions asked]
+    marks: Longs  # [the next record of the pass, records moved in the pass]
     gained: Floats  # [the loss that the pass saved]
 
 
@@ -115,7 +115,7 @@ def _start(task: Task, k0: int) -> Ints:
         k0 *= 2
 
 
-def _spread(task: Task, rows: Longs, parts: int) -> Ints:
+def _spread(task: Task, rows: NDArray[np.integer], parts: int) -> Ints:
     """Deal records to so many parts at random; with rules, every sensitive value evenly to all (Algorithm 3)."""
     if not task.privacy.rules:
         dealt = np.empty(len(rows), np.int32)
@@ -141,18 +141,15 @@ def _split(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:
     """Groups of more than `most` records in two, at random, where the rules allow it."""
     labels = _without_gaps(labels)
     sizes = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
+    order = np.argsort(labels, kind="stable").astype(np.int32)
     ends = np.cumsum(sizes)
     used, splits = len(sizes), 0
+    tally = new_tally(task.privacy.tables) if task.privacy.rules else None
     for group in np.flatnonzero(sizes > most):
         rows = order[ends[group] - sizes[group] : ends[group]]
         halves = _spread(task, rows, 2)
-        if task.privacy.rules:
-            parts = np.full(len(labels), 2, np.int32)
-            parts[rows] = halves
-            facts = task.privacy.facts_of(_without_gaps(parts), int(parts.max()) + 1)
-            if not facts.fine[:2].all():
-                continue
+        if tally is not None and not may_split(task.privacy.tables, tally, rows, rows[halves == 1], ZERO):
+            continue
         labels[rows[halves == 1]] = used
         used += 1
         splits += 1
@@ -171,8 +168,7 @@ def _one_pass(task: Task, labels: Ints, turn: int, trace: list[int] | None = Non
         heads=np.full(several, -1, np.int32),
         nexts=np.full(records, -1, np.int32),
         befores=np.full(records, -1, np.int32),
-        barred=np.zeros(several, np.int64),
-        marks=np.zeros(3, np.int64),
+        marks=np.zeros(2, np.int64),
         gained=np.zeros(1),
     )
     link(work)
@@ -231,16 +227,9 @@ def move_some(
             continue
         if privacy is not None and not may_leave(privacy, counts, record, here, 0):
             continue
-        work.marks[2] += 1
-        stamp = work.marks[2]
-        work.barred[here] = stamp
-        there = best_group(tree, costs, groups, codes[record], codes[record], 1.0, 0.0, work.barred, stamp, below)
-        if privacy is not None:
-            while there >= 0 and not may_join(privacy, counts, record, there):
-                work.barred[there] = stamp
-                there = best_group(
-                    tree, costs, groups, codes[record], codes[record], 1.0, 0.0, work.barred, stamp, below
-                )
+        there = best_group(
+            tree, costs, groups, codes[record], codes[record], 1.0, 0.0, below, here + ZERO, privacy, counts, record
+        )
         if there < 0:
             continue
         before = groups.sizes[there] * groups.losses[there]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import constant, kernel
+from shoal.compiling import constant, kernel
 from shoal.privacy.kernels import SIZE, column_lacks
 from shoal.privacy.tables import PrivacyTables
 from shoal.privacy.tally import Tally, begin, both_lack, end, to_left
@@ -226,11 +226,11 @@ def may_merge(tables: PrivacyTables, counts: GroupCounts, group: int, other: int
 
 
 @kernel
-def may_split(tables: PrivacyTables, tally: Tally, records: Ints, left: Ints) -> bool:
-    """Whether both parts of a group have k people and satisfy every rule: `left`, and the rest of `records`."""
+def may_split(tables: PrivacyTables, tally: Tally, records: Ints, left: Ints, least: int) -> bool:
+    """Whether both parts of a group have `least` people and satisfy every rule: `left`, and the rest of `records`."""
     begin(tables, tally, records)
     to_left(tables, tally, left)
-    lacking = both_lack(tables, tally)
+    lacking = both_lack(tables, tally, least)
     end(tables, tally, records)
     return lacking == 0
 

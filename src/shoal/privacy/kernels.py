@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import inlined, kernel
+from shoal.compiling import inlined, kernel
 from shoal.privacy.tables import (
     DISTINCT,
     ENTROPY,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.compiling import constant, inlined, kernel
+from shoal.compiling import constant, inlined, kernel
 from shoal.privacy.kernels import IN_ORDER, SIZE, VALUES, column_lacks, reached, satisfies
 from shoal.privacy.tables import PrivacyTables
 
@@ -198,12 +198,12 @@ def run(tables: PrivacyTables, tally: Tally, side: int, j: int) -> int:
 
 
 @kernel
-def both_lack(tables: PrivacyTables, tally: Tally) -> int:
-    """How many records at least must change sides before both parts have k people and satisfy every rule; 0: none."""
+def both_lack(tables: PrivacyTables, tally: Tally, least: int) -> int:
+    """How many records at least must change sides before both parts have `least` people and satisfy every rule."""
     lacking = 0
     for side in range(2):
         people = tally.marks[side]
-        lacking = max(lacking, tables.k - people)
+        lacking = max(lacking, least - people)
         for j in range(len(tables.layout)):
             if lacking == 0:
                 length = run(tables, tally, side, j)

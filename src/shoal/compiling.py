@@ -26,7 +26,7 @@ from shoal.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).parent
 
 
 def _sources_digest() -> str:
