@@ -69,7 +69,7 @@ def _build(tree: PointTree) -> int:
                 scale[j] = 1 / (high - low)
             if (high - low) * scale[j] > width:
                 widest, width = j, (high - low) * scale[j]
-        if end - start > LEAF and width > 0:
+        if end - start > LEAF:  # equal points too: whoever takes points one by one needs small leaves
             codes = np.empty(end - start, np.int32)
             for place in range(start, end):
                 codes[place - start] = tree.points[tree.order[place], widest]
