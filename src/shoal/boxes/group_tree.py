@@ -191,6 +191,17 @@ def summarize(tree: GroupTree, costs: CostTables, groups: Groups, node: int) -> 
 
 
 @kernel
+def absorb(costs: CostTables, groups: Groups, group: int, other: int) -> None:
+    """A group takes in another, which is dead afterwards."""
+    for j in range(groups.lo.shape[1]):
+        groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
+        groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
+    groups.sizes[group] += groups.sizes[other]
+    groups.sizes[other] = 0
+    groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+
+
+@kernel
 def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
     """A group has another box or size now: the nodes above it take note, as far up as it matters."""
     tree.changes[0] += 1

@@ -22,7 +22,17 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
+from shoal.boxes.group_tree import (
+    Groups,
+    GroupTree,
+    absorb,
+    best_group,
+    build,
+    new_group_tree,
+    new_groups,
+    settle,
+    weigh,
+)
 from shoal.boxes.kernels import box_cost
 from shoal.cluster import Task
 from shoal.compiling import ZERO, announced, kernel
@@ -189,12 +199,7 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
         if other < 0 or groups.sizes[other] == 0 or work.versions[other] != work.seen[group]:
             push(work, look(costs, groups, tree, work, group), group)
             continue
-        for j in range(groups.lo.shape[1]):
-            groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
-            groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
-        groups.sizes[group] += groups.sizes[other]
-        groups.sizes[other] = 0
-        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+        absorb(costs, groups, group, other)
         work.into[other] = group
         work.versions[group] += 1
         work.pairs[work.mergers[0], 0], work.pairs[work.mergers[0], 1] = group, other

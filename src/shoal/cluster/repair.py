@@ -21,8 +21,17 @@ from numpy.typing import NDArray
 from shoal.boxes.cells import cell_texts
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
-from shoal.boxes.kernels import box_cost
+from shoal.boxes.group_tree import (
+    Groups,
+    GroupTree,
+    absorb,
+    best_group,
+    build,
+    new_group_tree,
+    new_groups,
+    settle,
+    weigh,
+)
 from shoal.cluster import Task
 from shoal.cluster.mondrian import cut_further
 from shoal.compiling import ZERO, announced, kernel
@@ -130,12 +139,7 @@ def merge_some(
         merge(tables, counts, group, other)
         work.into[other] = group
         work.marks[0] -= 1
-        for j in range(groups.lo.shape[1]):
-            groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
-            groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
-        groups.sizes[group] += groups.sizes[other]
-        groups.sizes[other] = 0
-        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+        absorb(costs, groups, group, other)
         settle(tree, costs, groups, group)
         if 2 * tree.changes[0] > tree.changes[1]:
             build(tree, costs, groups)
