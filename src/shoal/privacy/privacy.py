@@ -85,9 +85,9 @@ class Privacy:
         kernels = importlib.import_module("shoal.privacy.tally")  # loads Numba
         people, found = np.zeros(groups, np.int64), np.zeros((groups, len(self.rules)))
         fine = np.zeros((groups, len(self.rules)), bool)
-        order = np.argsort(labels, kind="stable").astype(np.int32)
-        tally = kernels.new_tally(self.tables)
-        kernels.look_at_groups(self.tables, tally, order, np.cumsum(sizes), people, found, fine)
+        ends = np.cumsum(sizes)
+        order = kernels.by_group(labels, ends)
+        kernels.look_at_groups(self.tables, kernels.new_tally(self.tables), order, ends, people, found, fine)
         return GroupFacts(people, found, fine)
 
     def check_feasible(self) -> None:

@@ -73,7 +73,9 @@ def sensitive_column(name: str, records: Records, reference: Distribution | None
         texts, codes = _by_axis(column, array, reference)
         tree = None
     else:
-        texts, codes, tree = _by_text(name, column, as_text(name, array, records.schema.missing), reference)
+        if array.type != pa.string():  # texts are as they should be already: see `encode`
+            array = as_text(name, array, records.schema.missing)
+        texts, codes, tree = _by_text(name, column, array, reference)
     frozen = None
     if reference is not None:
         places: dict[str | None, int] = {text: code for code, text in enumerate(texts, start=1)}

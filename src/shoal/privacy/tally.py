@@ -212,6 +212,19 @@ def both_lack(tables: PrivacyTables, tally: Tally, least: int) -> int:
 
 
 @kernel
+def by_group(labels: Ints, ends: Longs) -> Ints:
+    """The records, those of one group together; `ends`: where each group ends."""
+    order = np.empty(len(labels), np.int32)
+    places = np.empty(len(ends), np.int64)
+    for group in range(len(ends)):
+        places[group] = ends[group - 1] if group > 0 else 0
+    for record in range(len(labels)):
+        order[places[labels[record]]] = record
+        places[labels[record]] += 1
+    return order
+
+
+@kernel
 def look_at_groups(
     tables: PrivacyTables,
     tally: Tally,
