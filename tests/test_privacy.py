@@ -207,7 +207,6 @@ def test_adult_and_the_census_are_not_taken_for_visits(name: str, recwarn: pytes
 # -- against plain arithmetic ------------------------------------------------------------------------------------------
 
 NESTED = {"x": ["a", "b"], "y": {"z": ["c", "d"], "w": ["e"]}}
-HEIGHTS = {frozenset("ab"): 1, frozenset("cd"): 1}
 LEAVES = ["a", "b", "c", "d", "e"]
 
 

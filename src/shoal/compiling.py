@@ -31,6 +31,7 @@ PACKAGE = Path(__file__).parent
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
+    digest.update(Path(__file__).read_bytes())  # how kernels are compiled
     for room in ("boxes", "privacy", "cluster"):
         for path in sorted((PACKAGE / room).glob("*.py")):
             digest.update(path.read_bytes())
