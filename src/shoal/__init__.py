@@ -2,6 +2,7 @@
 
 from shoal import datasets
 from shoal.anonymize import anonymize
+from shoal.compare import Comparison, compare
 from shoal.errors import (
     DataError,
     HierarchyError,
@@ -25,6 +26,7 @@ from shoal.version import __version__
 
 __all__ = [
     "Column",
+    "Comparison",
     "DataError",
     "Hierarchy",
     "HierarchyError",
@@ -44,6 +46,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "anonymize",
+    "compare",
     "datasets",
     "measure",
     "read",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
 from shoal.errors import VerificationError
 from shoal.measures import column_numbers, holder_report, public_report
-from shoal.privacy import make_rules, warn_of_several_records
+from shoal.partition import Partition
+from shoal.privacy import Rule, make_rules, warn_of_several_records
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
-from shoal.records.encode import encode
+from shoal.records.encode import Records, encode
 from shoal.records.reading import read_for
 from shoal.release import Release
 from shoal.release.manifest import describe_columns, manifest
@@ -60,9 +62,7 @@ def anonymize(
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-    sensitive_names = schema.names(Role.SENSITIVE)
-    others = [name for name in schema.columns if name not in sensitive_names]
-    rules = make_rules(sensitive_names, l=l, t=t, diversity=diversity, c=c, alpha=alpha, others=others)
+    rules = rules_for(schema, asked)
     progress.stage("reading")
     table, file = read_for(schema, data)
     progress.stage("encoding")
@@ -72,17 +72,50 @@ def anonymize(
     partition = cluster(
         records, k, rules, method=method, measure=measure, seed=seed, progress=progress, options=options
     )
+    return released(
+        records,
+        partition,
+        asked,
+        method=method,
+        measure=measure,
+        bounds=bounds,
+        progress=progress,
+        options=options,
+        file=file,
+    )
+
+
+def rules_for(schema: Schema, asked: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """What was asked of the sensitive columns of a schema, as rules."""
+    sensitive = schema.names(Role.SENSITIVE)
+    return make_rules(sensitive, **asked, others=[name for name in schema.columns if name not in sensitive])
+
+
+def released(
+    records: Records,
+    partition: Partition,
+    asked: Mapping[str, Any],
+    *,
+    method: str,
+    measure: str,
+    bounds: bool = False,
+    progress: Progress = SILENT,
+    options: Mapping[str, object] | None = None,
+    file: str | Path | None = None,
+) -> Release:
+    """Recode a partition, verify it for k and what was `asked`, and measure it."""
+    schema, k, rules = records.schema, partition.k, partition.privacy.rules
     progress.stage("recoding")
     order = shuffled(len(records), new_shuffle_key())
     published = recode(records, partition, order, bounds=bounds)
     progress.stage("verifying")
     people = None if records.people is None else records.people[order]
-    verdict = verify(published, schema, k, people=people, **asked)  # type: ignore[arg-type]  # as they were given
+    verdict = verify(published, schema, k, people=people, **asked)
     if not verdict.ok:
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
     progress.stage("measuring")
     public, _ = public_report(published, schema)
-    first = sensitive_names[:1]
+    first = schema.names(Role.SENSITIVE)[:1]
     sensitive = column_numbers(first[0], records.carried[first[0]]) if first else None
     return Release(
         published,
@@ -94,7 +127,7 @@ def anonymize(
             rules=[rule.facts() for rule in rules],
             method=method,
             measure=measure,
-            options=options,
+            options=options or {},
             measures=public.totals,
             classes=verdict.classes,
             smallest_class=public.smallest_class,

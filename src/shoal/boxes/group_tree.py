@@ -1,15 +1,19 @@
 """The group tree: which group a record or another group joins at the least loss, without looking at each.
 
 A query with box Q, size q and loss per record L_Q joins group g at `v = q·(L' − L_Q) + |g|·(L' − L)`, with L and L' the
-group's loss per record before and after; for a record that is `L' + |g|·(L' − L)`. A node keeps the union of its
-groups' boxes, the smallest and largest width (as a cost) per column, the smallest loss and the smallest size. With
-`c_j` the cost from Q to the union's interval, `m_j` and `M_j` the smallest and largest width cost, and
-`e = Σ max(0, c_j − M_j)`:
+group's loss per record before and after; for a record that is `L' + |g|·(L' − L)`. A node keeps of each of its children
+the union of the groups' boxes, the smallest and largest width (as a cost) per column, the smallest loss and the
+smallest size. With `c_j` the cost from Q to the union's interval, `m_j` and `M_j` the smallest and largest width cost,
+and `e = Σ max(0, c_j − M_j)`:
 
     L' ≥ max(Σ max(c_j, m_j), min L + e)   and   L' − L ≥ e,   so   v ≥ q·(L'bound − L_Q) + s·e.
 
+A node has up to eight children, a leaf up to eight groups, and what is kept of them stands side by side: among many
+groups, fetching from memory is what takes the time. How a node is divided decides how many are looked at: see
+`division.py`.
+
 Groups may grow, shrink and die: `settle` widens what the nodes above a group keep, which leaves every bound valid and
-some loose; rebuild the tree when as many groups have changed as there are.
+some loose. When half as many changes have been made as there are groups, the tree is built anew.
 
 Guarantee, for costs that grow with the interval: the value found is that of a full scan over the groups that the rules
 allow. Ties go to the smaller group, then to the lower number, as far as the tree comes by them.
@@ -22,18 +26,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.costs import DENSE, CostTables
+from shoal.boxes.costs import CostTables
+from shoal.boxes.division import FAN, divide
 from shoal.boxes.kernels import box_cost, cell_cost
-from shoal.compiling import constant, kernel
+from shoal.compiling import constant, inlined, kernel
 from shoal.privacy.counts import may_join, may_merge
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LEAF = 4
-SAMPLE = 32  # groups whose middle tells where a column is cut
-DEEPEST = 512
 NOBODY = constant(-1)
+LO, HI = 0, 1
+NARROWEST, WIDEST = 0, 1
+LOSS, SIZE = 0, 1
 
 
 class Groups(NamedTuple):
@@ -46,19 +51,24 @@ class Groups(NamedTuple):
 
 
 class GroupTree(NamedTuple):
-    """Nodes in the order in which they were split; the children of a node come after it."""
+    """Nodes, the root first, and leaves. A child is a node (its number) or a leaf (−1 − its number)."""
 
-    order: Longs  # groups; those of one node are neighbours
-    nodes: Longs  # (nodes, 4): where its groups start and end in `order`, its first child (0: a leaf), its parent
-    leaves: Longs  # of each group: the node where it is
-    lo: Ints  # (nodes, columns): the union of the boxes
-    hi: Ints
-    widths: Floats  # (nodes, 2, columns): the smallest and the largest
-    least: Floats  # (nodes, 2): the smallest loss and the smallest size
-    changes: Longs  # [groups that changed since the tree was built, groups in it]
+    children: Ints  # (nodes, FAN)
+    counts: Ints  # of each node: how many children
+    above: Ints  # of each node: its parent; −1 for the root
+    unions: Ints  # (nodes, FAN, 2, columns): lo and hi of each child
+    widths: Floats  # (nodes, FAN, 2, columns): the narrowest and the widest box in each child
+    least: Floats  # (nodes, FAN, 2): the smallest loss and size in each child
+    members: Ints  # (leaves, FAN): groups
+    sizes: Ints  # of each leaf: how many groups
+    parents: Ints  # of each leaf
+    boxes: Ints  # (leaves, FAN, 2, columns): of each group
+    facts: Floats  # (leaves, FAN, 2): the loss and the size of each group
+    leaves: Ints  # of each group: where it is; −1 if it is not in the tree
+    state: Longs  # [changes since the tree was built, groups in it then, its depth]
 
 
-START, END, CHILD, PARENT = 0, 1, 2, 3
+CHANGES, ALIVE, DEPTH = 0, 1, 2
 
 
 def new_groups(groups: int, columns: int) -> Groups:
@@ -71,127 +81,103 @@ def new_groups(groups: int, columns: int) -> Groups:
 
 
 def new_group_tree(groups: Groups) -> GroupTree:
-    """Room for the tree over so many groups: `build` it."""
+    """Room for the tree over so many groups: `build` it. What is not used is never touched, and takes no memory."""
     several, columns = groups.lo.shape
-    nodes = 2 * several + 1
+    nodes = several + 1
     return GroupTree(
-        order=np.zeros(several, np.int64),
-        nodes=np.zeros((nodes, 4), np.int64),
-        leaves=np.full(several, -1),
-        lo=np.zeros((nodes, columns), np.int32),
-        hi=np.zeros((nodes, columns), np.int32),
-        widths=np.zeros((nodes, 2, columns)),
-        least=np.zeros((nodes, 2)),
-        changes=np.zeros(2, np.int64),
+        children=np.zeros((nodes, FAN), np.int32),
+        counts=np.zeros(nodes, np.int32),
+        above=np.zeros(nodes, np.int32),
+        unions=np.zeros((nodes, FAN, 2, columns), np.int32),
+        widths=np.zeros((nodes, FAN, 2, columns)),
+        least=np.zeros((nodes, FAN, 2)),
+        members=np.zeros((nodes, FAN), np.int32),
+        sizes=np.zeros(nodes, np.int32),
+        parents=np.zeros(nodes, np.int32),
+        boxes=np.zeros((nodes, FAN, 2, columns), np.int32),
+        facts=np.zeros((nodes, FAN, 2)),
+        leaves=np.full(several, -1, np.int32),
+        state=np.zeros(3, np.int64),
     )
 
 
 @kernel
 def build(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
     """The tree over all groups that are alive."""
+    order = np.empty(len(groups.sizes), np.int32)
     alive = 0
     for group in range(len(groups.sizes)):
         tree.leaves[group] = -1
         if groups.sizes[group] > 0:
-            tree.order[alive] = group
+            order[alive] = group
             alive += 1
-    tree.changes[0], tree.changes[1] = 0, alive
-    tree.nodes[0, START], tree.nodes[0, END], tree.nodes[0, PARENT] = 0, alive, -1
-    used, node = 1, 0
-    while node < used and alive > 0:
-        start, end = tree.nodes[node, START], tree.nodes[node, END]
-        tree.nodes[node, CHILD] = 0
-        summarize(tree, costs, groups, node)
-        if end - start <= LEAF:
-            for place in range(start, end):
-                tree.leaves[tree.order[place]] = node
-            node += 1
-            continue
-        middle = divide(tree, costs, groups, node)
-        tree.nodes[node, CHILD] = used
-        for child in range(2):
-            tree.nodes[used + child, START] = start if child == 0 else middle
-            tree.nodes[used + child, END] = middle if child == 0 else end
-            tree.nodes[used + child, PARENT] = node
-        used += 2
+    tree.state[CHANGES], tree.state[ALIVE], tree.state[DEPTH] = 0, alive, 0
+    tree.counts[0], tree.above[0] = 0, -1
+    spans = np.empty((alive + 1, 3), np.int32)  # of each node: where its groups are in `order`, its depth
+    spans[0, 0], spans[0, 1], spans[0, 2] = 0, alive, 1
+    starts = np.zeros(FAN + 1, np.int64)
+    nodes, leaves, node = 1, 0, 0
+    while node < nodes and alive > 0:
+        start, depth = spans[node, 0], spans[node, 2]
+        tree.state[DEPTH] = max(tree.state[DEPTH], depth)
+        parts = divide(costs, groups.lo, groups.hi, groups.losses, order[start : spans[node, 1]], starts, False)
+        tree.counts[node] = parts
+        for part in range(parts):
+            first, last = start + starts[part], start + starts[part + 1]
+            summarize(tree, costs, groups, order[first:last], node, part)
+            if last - first <= FAN:
+                tree.children[node, part] = -1 - leaves
+                fill(tree, groups, order[first:last], leaves)
+                tree.parents[leaves] = node
+                leaves += 1
+            else:
+                tree.children[node, part] = nodes
+                tree.above[nodes] = node
+                spans[nodes, 0], spans[nodes, 1], spans[nodes, 2] = first, last, depth + 1
+                nodes += 1
         node += 1
 
 
 @kernel
-def divide(tree: GroupTree, costs: CostTables, groups: Groups, node: int) -> int:
-    """Bring a node's groups into two parts; where the second begins.
+def fill(tree: GroupTree, groups: Groups, members: Ints, leaf: int) -> None:
+    """Put groups into a leaf."""
+    tree.sizes[leaf] = len(members)
+    for place in range(len(members)):
+        tree.members[leaf, place] = members[place]
+        tree.leaves[members[place]] = leaf
+        copy_group(tree, groups, leaf, place)
 
-    Of all columns, the one is cut where most of the boxes lie on one side or the other, and far apart. Boxes across the
-    cut are parted from the rest first: a wide box among narrow ones makes their bound useless. Where every box is
-    across, those that lose more are parted from those that lose less.
-    """
-    start, end = tree.nodes[node, START], tree.nodes[node, END]
-    column, cut, most, across = -1, 0, 0.0, 0
-    sample = np.empty(SAMPLE, np.int64)
-    step = max(1, (end - start) // SAMPLE)
+
+@inlined
+def copy_group(tree: GroupTree, groups: Groups, leaf: int, place: int) -> None:
+    """What a leaf knows of a group."""
+    group = tree.members[leaf, place]
     for j in range(groups.lo.shape[1]):
-        if tree.lo[node, j] == tree.hi[node, j]:
-            continue
-        taken = 0
-        for place in range(start, end, step):
-            if taken < SAMPLE:
-                sample[taken] = groups.lo[tree.order[place], j] + groups.hi[tree.order[place], j]
-                taken += 1
-        sample[:taken].sort()
-        at = sample[(taken - 1) // 2] // 2
-        for again in range(2):  # the median, or just before it: half of the boxes may be one value
-            left, right = 0, 0
-            for place in range(start, end):
-                left += groups.hi[tree.order[place], j] <= at
-                right += groups.lo[tree.order[place], j] > at
-            if min(left, right) > 0 or again == 1:
-                break
-            at -= 1
-        worth = min(left, right) * cell_cost(costs, j, tree.lo[node, j], tree.hi[node, j])
-        if worth > most:
-            column, cut, most, across = j, at, worth, end - start - left - right
-    keys = np.empty(end - start)
-    if column >= 0:
-        second = 0
-        for place in range(start, end):
-            lo, hi = groups.lo[tree.order[place], column], groups.hi[tree.order[place], column]
-            apart = lo <= cut < hi if across > 0 else lo > cut
-            keys[place - start] = 1.0 if apart else 0.0
-            second += keys[place - start] > 0
-        tree.order[start:end] = tree.order[start:end][np.argsort(keys)]
-        return end - second
-    for place in range(start, end):
-        keys[place - start] = groups.losses[tree.order[place]]
-    tree.order[start:end] = tree.order[start:end][np.argsort(keys)]
-    return (start + end) // 2
+        tree.boxes[leaf, place, LO, j], tree.boxes[leaf, place, HI, j] = groups.lo[group, j], groups.hi[group, j]
+    tree.facts[leaf, place, LOSS], tree.facts[leaf, place, SIZE] = groups.losses[group], groups.sizes[group]
 
 
 @kernel
-def summarize(tree: GroupTree, costs: CostTables, groups: Groups, node: int) -> None:
-    """What a node keeps of its groups."""
-    first = True
-    for place in range(tree.nodes[node, START], tree.nodes[node, END]):
-        group = tree.order[place]
-        for j in range(groups.lo.shape[1]):
+def summarize(tree: GroupTree, costs: CostTables, groups: Groups, members: Ints, node: int, child: int) -> None:
+    """What a node keeps of the groups of a child."""
+    loss, size = np.inf, np.inf
+    for group in members:
+        loss, size = min(loss, groups.losses[group]), min(size, float(groups.sizes[group]))
+    tree.least[node, child, LOSS], tree.least[node, child, SIZE] = loss, size
+    for j in range(groups.lo.shape[1]):
+        low, high = groups.lo[members[0], j], groups.hi[members[0], j]
+        narrowest = widest = cell_cost(costs, j, low, high)
+        for group in members[1:]:
             lo, hi = groups.lo[group, j], groups.hi[group, j]
             width = cell_cost(costs, j, lo, hi)
-            if first:
-                tree.lo[node, j], tree.hi[node, j] = lo, hi
-                tree.widths[node, 0, j] = tree.widths[node, 1, j] = width
-            else:
-                tree.lo[node, j], tree.hi[node, j] = min(tree.lo[node, j], lo), max(tree.hi[node, j], hi)
-                tree.widths[node, 0, j] = min(tree.widths[node, 0, j], width)
-                tree.widths[node, 1, j] = max(tree.widths[node, 1, j], width)
-        if first:
-            tree.least[node, 0], tree.least[node, 1] = groups.losses[group], groups.sizes[group]
-        else:
-            tree.least[node, 0] = min(tree.least[node, 0], groups.losses[group])
-            tree.least[node, 1] = min(tree.least[node, 1], groups.sizes[group])
-        first = False
+            low, high = min(low, lo), max(high, hi)
+            narrowest, widest = min(narrowest, width), max(widest, width)
+        tree.unions[node, child, LO, j], tree.unions[node, child, HI, j] = low, high
+        tree.widths[node, child, NARROWEST, j], tree.widths[node, child, WIDEST, j] = narrowest, widest
 
 
 @kernel
-def absorb(costs: CostTables, groups: Groups, group: int, other: int) -> None:
+def absorb(tree: GroupTree, costs: CostTables, groups: Groups, group: int, other: int) -> None:
     """A group takes in another, which is dead afterwards."""
     for j in range(groups.lo.shape[1]):
         groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
@@ -199,38 +185,67 @@ def absorb(costs: CostTables, groups: Groups, group: int, other: int) -> None:
     groups.sizes[group] += groups.sizes[other]
     groups.sizes[other] = 0
     groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+    settle(tree, costs, groups, other)
+    settle(tree, costs, groups, group)
 
 
 @kernel
 def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
-    """A group has another box or size now: the nodes above it take note, as far up as it matters."""
-    tree.changes[0] += 1
-    columns = groups.lo.shape[1]
-    node = tree.leaves[group]
-    while node >= 0:
-        new = groups.losses[group] < tree.least[node, 0] or groups.sizes[group] < tree.least[node, 1]
-        tree.least[node, 0] = min(tree.least[node, 0], groups.losses[group])
-        tree.least[node, 1] = min(tree.least[node, 1], groups.sizes[group])
-        for j in range(columns):
+    """A group has another box or size now, or is dead: what the tree keeps of it follows, as far up as it matters."""
+    leaf = tree.leaves[group]
+    if leaf < 0:
+        return
+    tree.state[CHANGES] += 1
+    if 2 * tree.state[CHANGES] > tree.state[ALIVE]:
+        build(tree, costs, groups)
+        return
+    place = 0
+    while tree.members[leaf, place] != group:
+        place += 1
+    if groups.sizes[group] == 0:
+        last = tree.sizes[leaf] - 1
+        tree.members[leaf, place] = tree.members[leaf, last]
+        tree.sizes[leaf], tree.leaves[group] = last, -1
+        if place < last:
+            copy_group(tree, groups, leaf, place)
+        return
+    copy_group(tree, groups, leaf, place)
+    widen(tree, costs, groups, group, leaf)
+
+
+@kernel
+def widen(tree: GroupTree, costs: CostTables, groups: Groups, group: int, leaf: int) -> None:
+    """The nodes above a leaf make room for a group of it."""
+    below, node = -1 - leaf, tree.parents[leaf]
+    new = True
+    while node >= 0 and new:
+        child = 0
+        while tree.children[node, child] != below:
+            child += 1
+        new = (
+            groups.losses[group] < tree.least[node, child, LOSS] or groups.sizes[group] < tree.least[node, child, SIZE]
+        )
+        tree.least[node, child, LOSS] = min(tree.least[node, child, LOSS], groups.losses[group])
+        tree.least[node, child, SIZE] = min(tree.least[node, child, SIZE], float(groups.sizes[group]))
+        for j in range(groups.lo.shape[1]):
             lo, hi = groups.lo[group, j], groups.hi[group, j]
+            low, high = tree.unions[node, child, LO, j], tree.unions[node, child, HI, j]
+            if lo < low or hi > high:
+                tree.unions[node, child, LO, j], tree.unions[node, child, HI, j] = min(low, lo), max(high, hi)
+                new = True
             width = cell_cost(costs, j, lo, hi)
-            if lo < tree.lo[node, j] or hi > tree.hi[node, j]:
-                tree.lo[node, j], tree.hi[node, j] = min(tree.lo[node, j], lo), max(tree.hi[node, j], hi)
+            narrowest, widest = tree.widths[node, child, NARROWEST, j], tree.widths[node, child, WIDEST, j]
+            if width < narrowest or width > widest:
+                tree.widths[node, child, NARROWEST, j] = min(narrowest, width)
+                tree.widths[node, child, WIDEST, j] = max(widest, width)
                 new = True
-            if width < tree.widths[node, 0, j] or width > tree.widths[node, 1, j]:
-                tree.widths[node, 0, j] = min(tree.widths[node, 0, j], width)
-                tree.widths[node, 1, j] = max(tree.widths[node, 1, j], width)
-                new = True
-        if not new:
-            break
-        node = tree.nodes[node, PARENT]
+        below, node = node, tree.above[node]
 
 
 @kernel
 def best_group(
     tree: GroupTree,
     costs: CostTables,
-    groups: Groups,
     lo: Ints,
     hi: Ints,
     size: float,
@@ -248,74 +263,55 @@ def best_group(
     `GroupCounts`, or None.
     """
     columns = len(lo)
-    node_lo, node_hi, widths, least, nodes, order = tree.lo, tree.hi, tree.widths, tree.least, tree.nodes, tree.order
-    group_lo, group_hi, sizes, losses = groups.lo, groups.hi, groups.sizes, groups.losses
-    kinds, offsets, strides, numbers = costs.kinds, costs.offsets, costs.sizes, costs.numbers
-    best, best_size, chosen = below, NOBODY, NOBODY
-    stack, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
-    top = 1 if tree.changes[1] > 0 else 0
-    stack[0], bounds[0] = 0, -np.inf
+    children, unions, widths, least = tree.children, tree.unions, tree.widths, tree.least
+    members, boxes, facts = tree.members, tree.boxes, tree.facts
+    best, smallest, chosen = below, -1.0, NOBODY
+    room = FAN * (tree.state[DEPTH] + 1)
+    stack, bounds, sizes = np.empty(room, np.int64), np.empty(room), np.empty(room)
+    top = 1 if tree.state[ALIVE] > 0 else 0
+    stack[0], bounds[0], sizes[0] = 0, -np.inf, 0.0
     while top > 0:
         top -= 1
         node = stack[top]
-        if bounds[top] > best or (bounds[top] == best and least[node, 1] >= best_size):
+        if bounds[top] > best or (bounds[top] == best and sizes[top] >= smallest):
             continue
-        child = nodes[node, CHILD]
-        if child == 0:
-            for place in range(nodes[node, START], nodes[node, END]):
-                group = order[place]
-                if group == but or sizes[group] == 0:
-                    continue
-                # The merger must stay below the best so far: v < best.
-                ceiling = (best + size * loss + sizes[group] * losses[group]) / (size + sizes[group])
+        if node < 0:
+            leaf = -1 - node
+            for place in range(tree.sizes[leaf]):
                 joined = 0.0
                 for j in range(columns):
-                    first, last = min(lo[j], group_lo[group, j]), max(hi[j], group_hi[group, j])
-                    if kinds[j] == DENSE:
-                        joined += numbers[offsets[j] + first * strides[j] + last]
-                    else:
-                        joined += cell_cost(costs, j, first, last)
-                    if joined > ceiling:
-                        break
-                if joined > ceiling:
+                    first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
+                    joined += cell_cost(costs, j, first, last)
+                members_size = facts[leaf, place, SIZE]
+                value = size * (joined - loss) + members_size * (joined - facts[leaf, place, LOSS])
+                if value > best or (value == best and members_size > smallest):
                     continue
-                value = size * (joined - loss) + sizes[group] * (joined - losses[group])
-                if value < best or (
-                    value == best and (sizes[group] < best_size or (sizes[group] == best_size and group < chosen))
-                ):
-                    if privacy is not None:
-                        if record >= 0 and not may_join(privacy, counts, record, group):
-                            continue
-                        if record < 0 and not may_merge(privacy, counts, but, group):
-                            continue
-                    best, best_size, chosen = value, sizes[group], group
+                group = members[leaf, place] + NOBODY + 1
+                if group == but or (value == best and members_size == smallest and group >= chosen):
+                    continue
+                if privacy is not None:
+                    if record >= 0 and not may_join(privacy, counts, record, group):
+                        continue
+                    if record < 0 and not may_merge(privacy, counts, but, group):
+                        continue
+                best, smallest, chosen = value, members_size, group
             continue
-        near, far = -1, -1
-        near_bound, far_bound = np.inf, np.inf
-        for either in range(child, child + 2):
+        bottom = top
+        for child in range(tree.counts[node]):
             apart, joined = 0.0, 0.0
             for j in range(columns):
-                first, last = min(lo[j], node_hi[either, j]), max(hi[j], node_lo[either, j])
-                if kinds[j] == DENSE:
-                    reach = numbers[offsets[j] + first * strides[j] + last]
-                else:
-                    reach = cell_cost(costs, j, first, last)
-                apart += max(0.0, reach - widths[either, 1, j])
-                joined += max(reach, widths[either, 0, j])
-                if size * (joined - loss) + least[either, 1] * apart > best:
-                    break
-            joined = max(joined, least[either, 0] + apart)
-            bound = size * (joined - loss) + least[either, 1] * apart
-            if bound < near_bound:
-                far, far_bound = near, near_bound
-                near, near_bound = either, bound
-            else:
-                far, far_bound = either, bound
-        for later in range(2):
-            either = far if later == 0 else near
-            bound = far_bound if later == 0 else near_bound
+                first, last = min(lo[j], unions[node, child, HI, j]), max(hi[j], unions[node, child, LO, j])
+                reach = cell_cost(costs, j, first, last)
+                apart += max(0.0, reach - widths[node, child, WIDEST, j])
+                joined += max(reach, widths[node, child, NARROWEST, j])
+            fewest = least[node, child, SIZE]
+            bound = size * (max(joined, least[node, child, LOSS] + apart) - loss) + fewest * apart
             if bound <= best:
-                stack[top], bounds[top] = either, bound
+                at = top  # the nearest comes last, and so is looked at first
+                while at > bottom and bounds[at - 1] < bound:
+                    stack[at], bounds[at], sizes[at] = stack[at - 1], bounds[at - 1], sizes[at - 1]
+                    at -= 1
+                stack[at], bounds[at], sizes[at] = children[node, child], bound, fewest
                 top += 1
     return chosen
 

@@ -1,9 +1,9 @@
 """The record tree: which record is nearest to a box, or furthest from a record, without looking at each.
 
-A tree over all records (`points.py`); a node keeps the box around those of its records that are still free, and how
-many they are. Nearest: a record that joins a box makes each interval at least `[min(lo, b), max(hi, a)]`, with `[a, b]`
-the node's interval; the sum of those costs is a lower bound for every record of the node. Furthest:
-`[min(lo, a), max(hi, b)]` gives an upper bound. Nodes that cannot beat the best so far are passed over.
+A tree over the free records; a node keeps the box around its own, and has up to eight children. Nearest: a record that
+joins a box makes each interval at least `[min(lo, b), max(hi, a)]`, with `[a, b]` the node's interval; the sum of those
+costs is a lower bound for every record of the node. Furthest: `[min(lo, a), max(hi, b)]` gives an upper bound. Nodes
+that cannot beat the best so far are passed over. A record that is taken leaves the tree, and boxes shrink.
 
 Guarantee, for costs that grow with the interval (il, lm, tree, mi): the value of the record that is returned is that of
 a full scan. Ties are broken as the tree finds them, the same way every time.
@@ -20,95 +20,123 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
+from shoal.boxes.division import FAN, divide
 from shoal.boxes.kernels import cell_cost
-from shoal.boxes.points import PointTree, point_tree
-from shoal.compiling import inlined, kernel
+from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
-DEEPEST = 256
 
 
 class RecordTree(NamedTuple):
-    """The tree, and which records are free."""
+    """Nodes in the order in which they were made; the root is the first."""
 
-    points: PointTree
-    parents: Longs  # of each node; −1 above the root
-    leaves: Longs  # of each record: the node where it is
-    free: Longs  # of each node: how many of its records are free
-    taken: NDArray[np.bool_]  # of each record
+    codes: Ints  # of all records
     own: Floats  # of each record
-    least_own: Floats  # of each node, over all of its records
-    most_own: Floats
+    entries: Ints  # (nodes, FAN): a leaf's records, any other node's children
+    shape: Ints  # (nodes, 3): how many entries, whether it is a leaf, the node above
+    leaves: Ints  # of each record: the node where it is
+    lo: Ints  # (nodes, columns): the box around the records that are free
+    hi: Ints
+    owns: Floats  # (nodes, 2): the smallest and the largest `own`, of the records that were free at first
+    depth: Longs  # [how many nodes are above one another]
 
 
-def record_tree(codes: Ints, own: Floats) -> RecordTree:
-    """The tree over these records, all free."""
-    points = point_tree(codes)
-    nodes = len(points.starts)
-    parents = np.full(nodes, -1, np.int64)
-    inner = np.flatnonzero(points.children)
-    parents[points.children[inner]] = parents[points.children[inner] + 1] = inner
-    leaves = np.zeros(len(codes), np.int64)
-    leaf_nodes = np.flatnonzero(points.children == 0)
-    by_start = leaf_nodes[np.argsort(points.starts[leaf_nodes])]
-    leaves[points.order] = np.repeat(by_start, (points.ends - points.starts)[by_start])
-    in_order = own[points.order]
-    least_own, most_own = np.zeros(nodes), np.zeros(nodes)
-    if own.any():
-        for node in range(nodes):
-            part = in_order[points.starts[node] : points.ends[node]]
-            least_own[node], most_own[node] = part.min(), part.max()
-    return RecordTree(
-        points, parents, leaves, points.ends - points.starts, np.zeros(len(codes), bool), own, least_own, most_own
+ENTRIES, IS_LEAF, ABOVE = 0, 1, 2
+
+
+def record_tree(codes: Ints, own: Floats, costs: CostTables, *, far: bool) -> RecordTree:
+    """The tree over these records, all free; `far`: one that is asked what is furthest."""
+    records, columns = codes.shape
+    nodes = 2 * records + 1
+    tree = RecordTree(
+        codes=codes,
+        own=own,
+        entries=np.zeros((nodes, FAN), np.int32),
+        shape=np.zeros((nodes, 3), np.int32),
+        leaves=np.zeros(records, np.int32),
+        lo=np.zeros((nodes, columns), np.int32),
+        hi=np.zeros((nodes, columns), np.int32),
+        owns=np.zeros((nodes, 2)),
+        depth=np.zeros(1, np.int64),
+    )
+    used = grow(tree, costs, np.arange(records, dtype=np.int32), far)
+    return tree._replace(
+        entries=tree.entries[:used].copy(),
+        shape=tree.shape[:used].copy(),
+        lo=tree.lo[:used].copy(),
+        hi=tree.hi[:used].copy(),
+        owns=tree.owns[:used].copy(),
     )
 
 
 @kernel
+def grow(tree: RecordTree, costs: CostTables, order: Ints, far: bool) -> int:
+    """Build the tree over these records, whose order changes; how many nodes it has."""
+    spans = np.zeros((len(tree.entries), 3), np.int32)  # of each node: where its records are in `order`, its depth
+    spans[0, 1] = len(order)
+    starts = np.zeros(FAN + 1, np.int64)
+    tree.shape[0, ABOVE] = -1
+    used, node = 1, 0
+    while node < used:
+        start, end, depth = spans[node]
+        tree.depth[0] = max(tree.depth[0], depth + 1)
+        tree.owns[node, 0], tree.owns[node, 1] = np.inf, -np.inf
+        for record in order[start:end]:
+            tree.owns[node, 0] = min(tree.owns[node, 0], tree.own[record])
+            tree.owns[node, 1] = max(tree.owns[node, 1], tree.own[record])
+        for j in range(tree.codes.shape[1]):
+            low = high = tree.codes[order[start], j]
+            for record in order[start:end]:
+                low, high = min(low, tree.codes[record, j]), max(high, tree.codes[record, j])
+            tree.lo[node, j], tree.hi[node, j] = low, high
+        if end - start <= FAN:
+            tree.shape[node, ENTRIES], tree.shape[node, IS_LEAF] = end - start, 1
+            for place in range(start, end):
+                tree.entries[node, place - start] = order[place]
+                tree.leaves[order[place]] = node
+        else:
+            parts = divide(costs, tree.codes, tree.codes, tree.own, order[start:end], starts, far)
+            tree.shape[node, ENTRIES] = parts
+            for part in range(parts):
+                tree.entries[node, part] = used
+                tree.shape[used, ABOVE] = node
+                spans[used, 0], spans[used, 1] = start + starts[part], start + starts[part + 1]
+                spans[used, 2] = depth + 1
+                used += 1
+        node += 1
+    return used
+
+
+@kernel
 def take(tree: RecordTree, record: int) -> None:
-    """The record is no longer free; the boxes of its nodes shrink to those that are."""
-    points = tree.points
-    tree.taken[record] = True
-    node = tree.leaves[record]
-    tree.free[node] -= 1
-    changed = False
-    if tree.free[node] > 0:
-        for j in range(points.points.shape[1]):
-            code = points.points[record, j]
-            if code == points.lo[node, j] or code == points.hi[node, j]:
-                low, high = points.hi[node, j], points.lo[node, j]
-                for place in range(points.starts[node], points.ends[node]):
-                    other = points.order[place]
-                    if not tree.taken[other]:
-                        low, high = min(low, points.points[other, j]), max(high, points.points[other, j])
-                changed |= low != points.lo[node, j] or high != points.hi[node, j]
-                points.lo[node, j], points.hi[node, j] = low, high
-    else:
-        changed = True
-    node = tree.parents[node]
-    while node >= 0:
-        tree.free[node] -= 1
-        if changed and tree.free[node] > 0:
-            changed = shrink(tree, node)
-        node = tree.parents[node]
+    """The record is no longer free: it leaves the tree, and the boxes above it shrink to those that are."""
+    gone, node = record, tree.leaves[record]
+    while node >= 0:  # a node without entries leaves the one above it
+        last = tree.shape[node, ENTRIES] - 1
+        for entry in range(last):
+            if tree.entries[node, entry] == gone:
+                tree.entries[node, entry] = tree.entries[node, last]
+        tree.shape[node, ENTRIES] = last
+        if last > 0:
+            break
+        gone, node = node, tree.shape[node, ABOVE]
+    while node >= 0 and shrink(tree, node):
+        node = tree.shape[node, ABOVE]
 
 
 @kernel
 def shrink(tree: RecordTree, node: int) -> bool:
-    """Whether the box of a node is smaller now that one of its children's is."""
-    points = tree.points
-    one, other = points.children[node], points.children[node] + 1
-    if tree.free[one] == 0:
-        one = other
-    if tree.free[other] == 0:
-        other = one
+    """Whether the box of a node is smaller now that some of what was in it is gone."""
+    lo, hi = (tree.codes, tree.codes) if tree.shape[node, IS_LEAF] else (tree.lo, tree.hi)
     changed = False
-    for j in range(points.points.shape[1]):
-        low = min(points.lo[one, j], points.lo[other, j])
-        high = max(points.hi[one, j], points.hi[other, j])
-        changed |= low != points.lo[node, j] or high != points.hi[node, j]
-        points.lo[node, j], points.hi[node, j] = low, high
+    for j in range(tree.codes.shape[1]):
+        low, high = lo[tree.entries[node, 0], j], hi[tree.entries[node, 0], j]
+        for entry in range(1, tree.shape[node, ENTRIES]):
+            low, high = min(low, lo[tree.entries[node, entry], j]), max(high, hi[tree.entries[node, entry], j])
+        changed |= low != tree.lo[node, j] or high != tree.hi[node, j]
+        tree.lo[node, j], tree.hi[node, j] = low, high
     return changed
 
 
@@ -129,67 +157,51 @@ def nearest(
     `least`: no record can be below it, so the search ends where it is reached. −1 if no record is free.
     """
     columns = len(lo)
+    codes, own, node_lo, node_hi, owns = tree.codes, tree.own, tree.lo, tree.hi, tree.owns
     best, chosen = np.inf, -1
-    nodes, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
+    room = FAN * (tree.depth[0] + 1)
+    nodes, bounds = np.empty(room, np.int64), np.empty(room)
     top = 1
     nodes[0], bounds[0] = 0, -np.inf
-    while top > 0:
+    while top > 0 and best > least:
         top -= 1
         node = nodes[top]
         if bounds[top] >= best:
             continue
-        child = tree.points.children[node]
-        if child == 0:
-            for place in range(tree.points.starts[node], tree.points.ends[node]):
-                record = tree.points.order[place]
-                if tree.taken[record]:
-                    continue
-                value = -tree.own[record]
-                if penalty > 0.0 and favoured[classes[record]] == 0:
+        bottom, leaf = top, tree.shape[node, IS_LEAF] == 1
+        for entry in range(tree.shape[node, ENTRIES]):
+            below = tree.entries[node, entry]
+            cost = 0.0
+            for j in range(columns):
+                low, high = (codes[below, j], codes[below, j]) if leaf else (node_lo[below, j], node_hi[below, j])
+                cost += cell_cost(costs, j, min(lo[j], high), max(hi[j], low))
+            if leaf:
+                value = weight * cost - own[below]
+                if penalty > 0.0 and favoured[classes[below]] == 0:
                     value += penalty
-                for j in range(columns):
-                    code = tree.points.points[record, j]
-                    value += weight * cell_cost(costs, j, min(lo[j], code), max(hi[j], code))
-                    if value >= best and tree.own[record] == 0.0:
-                        break
                 if value < best:
-                    best, chosen = value, record
-            if best <= least:
-                break
-            continue
-        first = bound_below(tree, costs, child, lo, hi, weight, best)
-        second = bound_below(tree, costs, child + 1, lo, hi, weight, best)
-        for later in range(2):  # the nearer one is pushed last, and so looked at first
-            other = child + (first <= second) if later == 0 else child + (first > second)
-            bound = max(first, second) if later == 0 else min(first, second)
+                    best, chosen = value, below
+                continue
+            bound = weight * cost - owns[below, 1]
             if bound < best:
-                nodes[top], bounds[top] = other, bound
+                at = top  # the nearest comes last, and so is looked at first
+                while at > bottom and bounds[at - 1] < bound:
+                    nodes[at], bounds[at] = nodes[at - 1], bounds[at - 1]
+                    at -= 1
+                nodes[at], bounds[at] = below, bound
                 top += 1
     return chosen
-
-
-@inlined
-def bound_below(
-    tree: RecordTree, costs: CostTables, node: int, lo: Ints, hi: Ints, weight: float, best: float
-) -> float:
-    """What no free record of the node is below."""
-    if tree.free[node] == 0:
-        return np.inf
-    bound = -tree.most_own[node]
-    for j in range(len(lo)):
-        bound += weight * cell_cost(costs, j, min(lo[j], tree.points.hi[node, j]), max(hi[j], tree.points.lo[node, j]))
-        if bound >= best:
-            return bound
-    return bound
 
 
 @kernel
 def furthest(tree: RecordTree, costs: CostTables, record: int, weight: float) -> int:
     """The free record for which `weight · cost(both) − own` is largest; −1 if none is free."""
-    here = tree.points.points[record]
+    here = tree.codes[record]
     columns = len(here)
+    codes, own, node_lo, node_hi, owns = tree.codes, tree.own, tree.lo, tree.hi, tree.owns
     best, chosen = -np.inf, -1
-    nodes, bounds = np.empty(DEEPEST, np.int64), np.empty(DEEPEST)
+    room = FAN * (tree.depth[0] + 1)
+    nodes, bounds = np.empty(room, np.int64), np.empty(room)
     top = 1
     nodes[0], bounds[0] = 0, np.inf
     while top > 0:
@@ -197,38 +209,25 @@ def furthest(tree: RecordTree, costs: CostTables, record: int, weight: float) ->
         node = nodes[top]
         if bounds[top] <= best:
             continue
-        child = tree.points.children[node]
-        if child == 0:
-            for place in range(tree.points.starts[node], tree.points.ends[node]):
-                other = tree.points.order[place]
-                if tree.taken[other]:
-                    continue
-                value = -tree.own[other]
-                for j in range(columns):
-                    code = tree.points.points[other, j]
-                    value += weight * cell_cost(costs, j, min(here[j], code), max(here[j], code))
+        bottom, leaf = top, tree.shape[node, IS_LEAF] == 1
+        for entry in range(tree.shape[node, ENTRIES]):
+            below = tree.entries[node, entry]
+            cost = 0.0
+            for j in range(columns):
+                low, high = (codes[below, j], codes[below, j]) if leaf else (node_lo[below, j], node_hi[below, j])
+                down = cell_cost(costs, j, min(here[j], low), here[j])
+                cost += max(down, cell_cost(costs, j, here[j], max(here[j], high)))
+            if leaf:
+                value = weight * cost - own[below]
                 if value > best:
-                    best, chosen = value, other
-            continue
-        first = bound_above(tree, costs, child, here, weight)
-        second = bound_above(tree, costs, child + 1, here, weight)
-        for later in range(2):
-            other = child + (first >= second) if later == 0 else child + (first < second)
-            bound = min(first, second) if later == 0 else max(first, second)
+                    best, chosen = value, below
+                continue
+            bound = weight * cost - owns[below, 0]
             if bound > best:
-                nodes[top], bounds[top] = other, bound
+                at = top
+                while at > bottom and bounds[at - 1] > bound:
+                    nodes[at], bounds[at] = nodes[at - 1], bounds[at - 1]
+                    at -= 1
+                nodes[at], bounds[at] = below, bound
                 top += 1
     return chosen
-
-
-@inlined
-def bound_above(tree: RecordTree, costs: CostTables, node: int, here: Ints, weight: float) -> float:
-    """What no free record of the node is above."""
-    if tree.free[node] == 0:
-        return -np.inf
-    bound = -tree.least_own[node]
-    for j in range(len(here)):
-        bound += weight * cell_cost(
-            costs, j, min(here[j], tree.points.lo[node, j]), max(here[j], tree.points.hi[node, j])
-        )
-    return bound

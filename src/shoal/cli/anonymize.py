@@ -10,7 +10,7 @@ import typer
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
-from shoal.cluster import DEFAULT_METHOD, METHODS
+from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
 from shoal.release.write import check_target, manifest_path
 
@@ -27,7 +27,9 @@ def anonymize(
     c: C = None,
     alpha: Alpha = None,
     method: Annotated[str, typer.Option(help=f"How groups are found: {', '.join(METHODS)}.")] = DEFAULT_METHOD,
-    measure: Annotated[str, typer.Option(help="What the method tries to lose least of: il, lm, tree, mi.")] = "il",
+    measure: Annotated[
+        str, typer.Option(help=f"What the method tries to lose least of: {', '.join(ALL_MEASURES)}.")
+    ] = "il",
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, bench, demo, measure, schema, verify
+from shoal.cli import anonymize, bench, compare, demo, measure, schema, verify
 from shoal.version import __version__
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("anonymize")(anonymize.anonymize)
 app.command("verify")(verify.verify)
 app.command("measure")(measure.measure)
 app.add_typer(schema.app, name="schema")
+app.command("compare")(compare.compare)
 app.command("bench")(bench.bench)
 
 

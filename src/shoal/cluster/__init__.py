@@ -34,6 +34,7 @@ class Method:
     module: str
     summary: str
     options: Mapping[str, type] = field(default_factory=dict)
+    measures: tuple[str, ...] = MEASURES
 
 
 METHODS: dict[str, Method] = {
@@ -50,7 +51,8 @@ METHODS: dict[str, Method] = {
     "sequential": Method(
         module="shoal.cluster.sequential",
         summary="move each record to the group where the loss falls most, until none helps (Goldberger & Tassa 2010)",
-        options={"alpha": float, "omega": float, "restarts": int},
+        options={"alpha": float, "omega": float, "restarts": int, "integer_split": bool, "mi_weight": float},
+        measures=(*MEASURES, "pmi"),
     ),
     "agglomerative": Method(
         module="shoal.cluster.agglomerative",
@@ -63,6 +65,7 @@ METHODS: dict[str, Method] = {
     ),
 }
 DEFAULT_METHOD = "mondrian"
+ALL_MEASURES = tuple(dict.fromkeys(name for method in METHODS.values() for name in method.measures))
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,16 @@ class Task:
     def k(self) -> int:
         return self.privacy.k
 
-    def classes(self, what: str) -> Ints:
-        """A number for the label of each record, which `what` needs: the first sensitive column."""
+    def classes(self, what: str, *, missing: bool = False) -> Ints:
+        """A number for the label of each record, which `what` needs: the first sensitive column.
+
+        `missing`: no label is a label too.
+        """
         names = self.records.schema.names(Role.SENSITIVE)
         if not names:
             raise ParameterError(f"{what} needs a sensitive column for its labels, and the schema has none.")
         column = self.records.carried[names[0]]
-        if column.null_count:
+        if column.null_count and not missing:
             raise ParameterError(
                 f"{what} needs a label for every record, and {column.null_count} of {names[0]!r} are missing.",
                 hint="Fill them in, or do without.",
@@ -127,7 +133,8 @@ def cluster(
         privacy.check_feasible()
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     module = importlib.import_module(METHODS[method].module)
-    task = Task(records, measure, cost_tables(records.books, measure), privacy, rng, progress)
+    costs = cost_tables(records.books, "mi" if measure == "pmi" else measure)  # mending under pmi goes by mi
+    task = Task(records, measure, costs, privacy, rng, progress)
     partition = Partition.from_labels(records.codes, module.run(task, **options), privacy)
     if privacy.people is not None or not partition.publishable:
         repair = importlib.import_module("shoal.cluster.repair")
@@ -145,8 +152,11 @@ def check_parameters(k: int, method: str, measure: str, options: Mapping[str, ob
         whole_number("seed", seed, least=0)
     if method not in METHODS:
         raise ParameterError(one_of("method", method, METHODS))
-    if measure not in MEASURES:
-        raise ParameterError(one_of("measure", measure, MEASURES))
+    if measure not in ALL_MEASURES:
+        raise ParameterError(one_of("measure", measure, ALL_MEASURES))
+    if measure not in METHODS[method].measures:
+        able = ", ".join(name for name, known in METHODS.items() if measure in known.measures)
+        raise ParameterError(f"method {method!r} cannot aim at {measure!r}. These can: {able}.")
     known = METHODS[method].options
     for name, value in options.items():
         if name not in known:

@@ -139,7 +139,7 @@ def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, group: 
     """Find the neighbour of a group; how far it is."""
     size, loss = groups.sizes[group], groups.losses[group]
     there = best_group(
-        tree, costs, groups, groups.lo[group], groups.hi[group], float(size), loss, np.inf, group, None, None, ZERO - 1
+        tree, costs, groups.lo[group], groups.hi[group], float(size), loss, np.inf, group, None, None, ZERO - 1
     )
     work.nearest[group] = there
     if there < 0:
@@ -199,7 +199,7 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
         if other < 0 or groups.sizes[other] == 0 or work.versions[other] != work.seen[group]:
             push(work, look(costs, groups, tree, work, group), group)
             continue
-        absorb(costs, groups, group, other)
+        absorb(tree, costs, groups, group, other)
         work.into[other] = group
         work.versions[group] += 1
         work.pairs[work.mergers[0], 0], work.pairs[work.mergers[0], 1] = group, other
@@ -207,9 +207,7 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
         work.marks[1] -= 1
         if groups.sizes[group] >= k:
             groups.sizes[group] = 0  # it leaves the pool
+            settle(tree, costs, groups, group)
             work.marks[1] -= 1
         else:
-            settle(tree, costs, groups, group)
-            if 2 * tree.changes[0] > tree.changes[1]:
-                build(tree, costs, groups)
             push(work, look(costs, groups, tree, work, group), group)

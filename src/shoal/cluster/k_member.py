@@ -47,18 +47,19 @@ def run(task: Task, *, class_penalty: float = 0.0) -> Ints:
     if not (np.isfinite(class_penalty) and class_penalty >= 0):
         raise ParameterError(f"class_penalty must be a number of at least 0. Got {class_penalty!r} instead.")
     classes = task.classes("class_penalty") if class_penalty else np.zeros(len(task.codes), np.int32)
-    work, _ = cluster_with(task, classes, class_penalty)
+    work = cluster_with(task, classes, class_penalty)
     return work.labels
 
 
-def cluster_with(task: Task, classes: Ints, class_penalty: float) -> tuple[Work, RecordTree]:
+def cluster_with(task: Task, classes: Ints, class_penalty: float) -> Work:
     """The work when all is done; what the tests look at."""
     records, columns = task.codes.shape
     groups = max(1, records // task.k)
     with announced(task.progress):
         task.progress.stage("building the tree")
         own = own_costs(task.codes, task.costs) if task.measure == "mi" else np.zeros(records)
-        tree = record_tree(task.codes, own)
+        near = record_tree(task.codes, own, task.costs, far=False)
+        far = record_tree(task.codes, own, task.costs, far=True)
         work = Work(
             chosen=np.zeros(records, np.int32),
             counts=np.array([0, int(task.rng.integers(records))]),
@@ -68,15 +69,16 @@ def cluster_with(task: Task, classes: Ints, class_penalty: float) -> tuple[Work,
             losses=np.zeros(groups),
             sizes=np.zeros(groups, np.int64),
         )
-        choose_some(task.codes, task.costs, task.k, classes, class_penalty, tree, work, 0)
+        choose_some(task.codes, task.costs, task.k, classes, class_penalty, near, far, work, 0)
         task.progress.stage("clustering", records)
         while work.counts[0] < groups * task.k:
             before = int(work.counts[0])
-            choose_some(task.codes, task.costs, task.k, classes, class_penalty, tree, work, RECORDS_PER_TURN)
+            choose_some(task.codes, task.costs, task.k, classes, class_penalty, near, far, work, RECORDS_PER_TURN)
             task.progress.advance(int(work.counts[0]) - before)
-        leftovers = task.rng.permutation(np.flatnonzero(~tree.taken)).astype(np.int32)
+        chosen = work.chosen[: int(work.counts[0])]
+        leftovers = task.rng.permutation(np.setdiff1d(np.arange(records), chosen)).astype(np.int32)
         place_leftovers(task.codes, task.costs, leftovers, work)
-    return work, tree
+    return work
 
 
 @kernel
@@ -95,7 +97,8 @@ def choose_some(
     k: int,
     classes: Ints,
     penalty: float,
-    tree: RecordTree,
+    near: RecordTree,
+    far: RecordTree,
     work: Work,
     budget: int,
 ) -> None:
@@ -110,13 +113,13 @@ def choose_some(
         tally[:] = 0
         for size in range(k):
             if size == 0:
-                record = furthest(tree, costs, work.counts[1], 2.0)
+                record = furthest(far, costs, work.counts[1], 2.0)
                 lo[:] = codes[record]
                 hi[:] = codes[record]
             else:
                 loss = box_cost(costs, lo, hi)
-                least = (size + 1) * loss if tree.own[record] == 0.0 else -np.inf
-                record = nearest(tree, costs, lo, hi, size + 1.0, least, classes, favoured, penalty)
+                least = (size + 1) * loss if near.own[record] == 0.0 else -np.inf
+                record = nearest(near, costs, lo, hi, size + 1.0, least, classes, favoured, penalty)
             for j in range(columns):
                 lo[j] = min(lo[j], codes[record, j])
                 hi[j] = max(hi[j], codes[record, j])
@@ -125,7 +128,8 @@ def choose_some(
                 most = tally.max()
                 for label in range(many):
                     favoured[label] = tally[label] == most
-            take(tree, record)
+            take(near, record)
+            take(far, record)
             work.chosen[work.counts[0]] = record
             work.labels[record] = group
             work.counts[0] += 1

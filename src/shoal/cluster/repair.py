@@ -29,7 +29,6 @@ from shoal.boxes.group_tree import (
     build,
     new_group_tree,
     new_groups,
-    settle,
     weigh,
 )
 from shoal.cluster import Task
@@ -139,10 +138,7 @@ def merge_some(
         merge(tables, counts, group, other)
         work.into[other] = group
         work.marks[0] -= 1
-        absorb(costs, groups, group, other)
-        settle(tree, costs, groups, group)
-        if 2 * tree.changes[0] > tree.changes[1]:
-            build(tree, costs, groups)
+        absorb(tree, costs, groups, group, other)
 
 
 @kernel
@@ -156,7 +152,7 @@ def partner(
 ) -> int:
     """The group to merge with: the cheapest that mends, else the cheapest of all."""
     lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
-    other = best_group(tree, costs, groups, lo, hi, size, loss, np.inf, group, tables, counts, ZERO - 1)
+    other = best_group(tree, costs, lo, hi, size, loss, np.inf, group, tables, counts, ZERO - 1)
     if other < 0:
-        other = best_group(tree, costs, groups, lo, hi, size, loss, np.inf, group, None, None, ZERO - 1)
+        other = best_group(tree, costs, lo, hi, size, loss, np.inf, group, None, None, ZERO - 1)
     return other

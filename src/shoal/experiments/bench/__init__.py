@@ -15,6 +15,10 @@ from shoal.experiments.bench.finding import Finding
 
 BENCHMARKS = {
     "mondrian": "shoal.experiments.bench.mondrian",
+    "k-member": "shoal.experiments.bench.k_member",
+    "groups": "shoal.experiments.bench.groups",
+    "sequential": "shoal.experiments.bench.sequential",
+    "agglomerative": "shoal.experiments.bench.agglomerative",
     "privacy": "shoal.experiments.bench.privacy",
     "tables": "shoal.experiments.bench.tables",
     "million": "shoal.experiments.bench.million",

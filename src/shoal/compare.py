@@ -1,0 +1,124 @@
+"""Several methods on one table: what each loses, and how long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.anonymize import released, rules_for
+from shoal.cluster import METHODS, check_parameters, cluster
+from shoal.errors import ParameterError
+from shoal.partition import Partition
+from shoal.privacy import Rule, warn_of_several_records
+from shoal.privacy.requirements import PerColumn
+from shoal.progress import SILENT, Progress
+from shoal.records.encode import Records, encode
+from shoal.records.reading import read_for
+from shoal.schema import Schema
+
+WORTH_REPEATING = 2.0  # seconds: what takes less is run twice, because the first run loads the kernels
+
+
+class Trial(NamedTuple):
+    """One method at one k."""
+
+    method: str
+    k: int
+    seconds: float  # of the method alone: reading, recoding and measuring are the same for all
+    groups: int
+    largest: int
+    measures: Mapping[str, float]  # the holder's: see docs/measures.md
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All trials, by k and then in the order of the methods."""
+
+    records: int
+    measure: str
+    trials: tuple[Trial, ...]
+
+    def facts(self) -> dict[str, object]:
+        """The same for a program."""
+        return {
+            "records": self.records,
+            "measure": self.measure,
+            "trials": [{**trial._asdict(), "measures": dict(trial.measures)} for trial in self.trials],
+        }
+
+
+def compare(
+    data: object,
+    schema: Schema | str | Path,
+    *,
+    k: int | Sequence[int],
+    methods: Sequence[str] = tuple(METHODS),
+    l: PerColumn | None = None,  # noqa: E741  # the interface's name
+    t: PerColumn | None = None,
+    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    c: float | None = None,
+    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+    measure: str = "il",
+    seed: int | None = None,
+    progress: Progress = SILENT,
+) -> Comparison:
+    """Run several methods on one table, each for every k, and measure what they give.
+
+    Nothing is published; every result has passed the verifier all the same, so that the losses are those of releases.
+    The other arguments are those of `anonymize`.
+    """
+    several = [k] if isinstance(k, int) else list(k)
+    if not several or not methods:
+        raise ParameterError("compare needs one k and one method at least.")
+    for name in methods:
+        for wanted in several:
+            check_parameters(wanted, name, measure, {}, seed)
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
+    rules = rules_for(schema, asked)
+    progress.stage("reading")
+    table, file = read_for(schema, data)
+    records = encode(table, schema, file)
+    del table
+    warn_of_several_records(records)
+    trials = []
+    for wanted in dict.fromkeys(several):
+        for name in dict.fromkeys(methods):
+            told = _Told(progress, f"{name}, k = {wanted}")
+            seconds, partition = _timed(records, wanted, rules, name, measure, seed, told)
+            release = released(records, partition, asked, method=name, measure=measure, progress=told)
+            sizes = np.asarray(partition.sizes)
+            trials.append(Trial(name, wanted, seconds, len(sizes), int(sizes.max()), release.measures()))
+    return Comparison(len(records), measure, tuple(trials))
+
+
+def _timed(
+    records: Records, k: int, rules: Sequence[Rule], method: str, measure: str, seed: int | None, progress: _Told
+) -> tuple[float, Partition]:
+    """How long a method takes, and what it finds."""
+    seed = int(np.random.default_rng().integers(2**62)) if seed is None else seed
+    times: list[float] = []
+    while not times or (len(times) == 1 and (progress.compiled or times[0] < WORTH_REPEATING)):
+        start = time.perf_counter()
+        partition = cluster(records, k, rules, method=method, measure=measure, seed=seed, progress=progress)
+        times.append(time.perf_counter() - start)
+    return min(times), partition
+
+
+class _Told(Progress):
+    """Progress that says for which method, and notes whether something was compiled."""
+
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._progress, self._name, self.compiled = progress, name, False
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        self.compiled |= name.startswith("compiling")
+        self._progress.stage(f"{self._name}: {name}", total)
+
+    def advance(self, steps: int) -> None:
+        self._progress.advance(steps)

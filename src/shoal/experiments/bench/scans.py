@@ -1,0 +1,100 @@
+"""The papers' methods as they are written, compiled: every record or group is looked at for every choice.
+
+What the trees are measured against. A choice has the same value here and there; ties may fall differently.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.costs import CostTables
+from shoal.boxes.group_tree import Groups
+from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.cluster.members import box_without, move
+from shoal.cluster.moving import Work
+from shoal.compiling import kernel
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def k_member(codes: Ints, costs: CostTables, k: int, last: int) -> Floats:
+    """The loss per record of each group that k-member makes, without the leftovers."""
+    records, columns = codes.shape
+    free = codes.copy()  # the free records, side by side
+    left = records
+    losses = np.zeros(records // k)
+    lo, hi = codes[last].copy(), codes[last].copy()
+    for group in range(len(losses)):
+        for size in range(k):
+            best, chosen = np.inf, 0
+            for place in range(left):
+                cost = 0.0
+                for j in range(columns):
+                    cost += cell_cost(costs, j, min(lo[j], free[place, j]), max(hi[j], free[place, j]))
+                if size == 0:
+                    cost = -cost  # the seed is furthest
+                if cost < best:
+                    best, chosen = cost, place
+            for j in range(columns):
+                code = free[chosen, j]
+                lo[j] = code if size == 0 else min(lo[j], code)
+                hi[j] = code if size == 0 else max(hi[j], code)
+            left -= 1
+            if size == k - 1:
+                losses[group] = box_cost(costs, lo, hi)
+                lo[:] = free[chosen]  # the next seed is furthest from the last record
+                hi[:] = free[chosen]
+            for j in range(columns):
+                free[chosen, j] = free[left, j]
+    return losses
+
+
+@kernel
+def best_group(costs: CostTables, groups: Groups, record: Ints, below: float, but: int) -> int:
+    """The group that a record joins at the least loss, if that is less than `below`; −1 if none is."""
+    best, chosen = below, -1
+    for group in range(len(groups.sizes)):
+        if groups.sizes[group] == 0 or group == but:
+            continue
+        joined = 0.0
+        for j in range(len(record)):
+            joined += cell_cost(costs, j, min(groups.lo[group, j], record[j]), max(groups.hi[group, j], record[j]))
+        value = joined + groups.sizes[group] * (joined - groups.losses[group])
+        if value < best:
+            best, chosen = value, group
+    return chosen
+
+
+@kernel
+def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, work: Work) -> None:
+    """Ask every record once whether it moves."""
+    columns = codes.shape[1]
+    lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    for record in range(len(codes)):
+        here = work.members.labels[record]
+        size = groups.sizes[here]
+        without = box_without(codes, work.members, groups.lo[here], groups.hi[here], record, lo, hi)
+        left = box_cost(costs, lo, hi) if without else 0.0
+        saved = size * groups.losses[here] - (size - 1) * left
+        below = saved - 1e-12 if size > 1 else np.inf
+        if below <= 0.0:
+            continue
+        there = best_group(costs, groups, codes[record], below, here)
+        if there < 0:
+            continue
+        before = groups.sizes[there] * groups.losses[there]
+        move(work.members, record, here, there)
+        groups.sizes[here] -= 1
+        groups.sizes[there] += 1
+        for j in range(columns):
+            if without:
+                groups.lo[here, j], groups.hi[here, j] = lo[j], hi[j]
+            groups.lo[there, j] = min(groups.lo[there, j], codes[record, j])
+            groups.hi[there, j] = max(groups.hi[there, j], codes[record, j])
+        groups.losses[here] = left
+        groups.losses[there] = box_cost(costs, groups.lo[there], groups.hi[there])
+        work.marks[1] += 1
+        work.gained[0] += saved - (groups.sizes[there] * groups.losses[there] - before)
