@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -69,11 +71,12 @@ def test_labels_do_not_overlap() -> None:
     [
         (["-k", "5;10"], "whole numbers with commas"),
         (["-k", "2", "--methods", "k-means"], "must be one of mondrian"),
-        (["-k", "2", "--measure", "pmi"], "cannot aim at"),
+        (["-k", "2", "--measure", "pmi", "--methods", "hilbert"], "cannot aim at"),
         (["-k", "2", "--chart", "chart.doc"], "a chart is written as"),
         (["-k", "2", "--chart", "nowhere/chart.svg"], "does not exist"),
         (["-k", "1"], "k must be"),
-        (["-k", "5000"], "k"),
+        (["-k", "2,5000"], "k must be at most"),
+        (["-k", "2", "--chart", "/"], "a chart is written as"),
     ],
 )
 def test_bad_input_is_refused(arguments: list[str], message: str) -> None:
@@ -81,6 +84,36 @@ def test_bad_input_is_refused(arguments: list[str], message: str) -> None:
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 2
     assert message in done.stderr.replace("\n", " ")
+
+
+def test_k_and_methods_come_in_any_form() -> None:
+    table, schema = shoal.datasets.adult("test", complete=True).slice(0, 60), shoal.datasets.adult_schema()
+    forms: list[tuple[Any, Any]] = [
+        (np.int64(3), "hilbert"),
+        (iter([3]), (name for name in ["hilbert"])),
+        ([3, 3], ["hilbert", "hilbert"]),
+    ]
+    for k, methods in forms:
+        found = shoal.compare(table, schema, k=k, methods=methods, seed=1)
+        assert [(trial.k, trial.method) for trial in found.trials] == [(3, "hilbert")]
+    only = shoal.compare(table, schema, k=3, measure="pmi", seed=1)
+    assert {trial.method for trial in only.trials} == {"sequential"}
+    bad_ones: list[dict[str, Any]] = [{"k": None}, {"k": 3.5}, {"k": []}, {"k": 3, "methods": []}]
+    for bad in bad_ones:
+        with pytest.raises(shoal.ParameterError):
+            shoal.compare(table, schema, **bad)
+
+
+def test_results_are_shown_though_the_chart_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(chart: object, path: Path) -> None:
+        raise shoal.OutputError("the disk is full.", file=str(path))
+
+    monkeypatch.setattr("shoal.cli.compare.save_chart", fails)
+    command = ["compare", str(PATIENTS / "patients.csv"), "-s", str(PATIENTS / "patients.toml"), "-k", "2"]
+    done = CliRunner().invoke(app, [*command, "--methods", "hilbert", "--chart", str(tmp_path / "c.svg")])
+    assert done.exit_code == 2
+    assert "hilbert" in done.stdout
+    assert "the disk is full" in done.stderr
 
 
 def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:

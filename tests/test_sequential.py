@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,6 +183,16 @@ def test_pmi_and_its_mix_with_mi_lower_what_they_aim_at() -> None:
     assert pmi["cm"] < mi["cm"]  # the paper's Table 3: groups become uniform
 
 
+def test_pmi_is_not_for_a_column_of_keys() -> None:
+    rows = 1_200
+    table = pa.table({"q": [i % 7 for i in range(rows)], "s": [str(i) for i in range(rows)]})
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}, "s": {"role": "sensitive"}})
+    with pytest.raises(shoal.ParameterError, match="at most 1000 values, and 's' has 1200"):
+        shoal.anonymize(table, schema, k=5, method="sequential", measure="pmi")
+    some = shoal.anonymize(table.slice(0, 300), schema, k=5, method="sequential", measure="pmi", mi_weight=1)
+    assert some.measures()["pmi"] >= 0
+
+
 @settings(max_examples=100)
 @given(
     counts=st.lists(st.integers(1, 12), min_size=2, max_size=5),
@@ -276,9 +287,9 @@ def test_more_starts_are_never_worse() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 0.0}, "alpha must be above 0"),
-        ({"omega": 1.0}, "omega must be above 1"),
-        ({"omega": 2.5}, "at most 2"),
+        ({"start_share": 0.0}, "start_share must be above 0"),
+        ({"split_share": 1}, "split_share must be above 1"),
+        ({"split_share": 2.5}, "at most 2"),
         ({"restarts": 0}, "restarts must be a whole number"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from shoal.anonymize import released, rules_for
 from shoal.cluster import METHODS, check_parameters, cluster
 from shoal.errors import ParameterError
 from shoal.partition import Partition
-from shoal.privacy import Rule, warn_of_several_records
+from shoal.privacy import Privacy, Rule, warn_of_several_records
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records, encode
@@ -56,8 +56,8 @@ def compare(
     data: object,
     schema: Schema | str | Path,
     *,
-    k: int | Sequence[int],
-    methods: Sequence[str] = tuple(METHODS),
+    k: int | Iterable[int],
+    methods: str | Iterable[str] | None = None,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
     t: PerColumn | None = None,
     diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
@@ -70,12 +70,15 @@ def compare(
     """Run several methods on one table, each for every k, and measure what they give.
 
     Nothing is published; every result has passed the verifier all the same, so that the losses are those of releases.
-    The other arguments are those of `anonymize`.
+    `methods`: all that can aim at the measure, if nothing is said. The other arguments are those of `anonymize`.
     """
-    several = [k] if isinstance(k, int) else list(k)
-    if not several or not methods:
+    several = list(dict.fromkeys(k)) if isinstance(k, Iterable) else [k]
+    if methods is None:
+        methods = [name for name, method in METHODS.items() if measure in method.measures] or list(METHODS)
+    names = [methods] if isinstance(methods, str) else list(dict.fromkeys(methods))
+    if not several or not names:
         raise ParameterError("compare needs one k and one method at least.")
-    for name in methods:
+    for name in names:
         for wanted in several:
             check_parameters(wanted, name, measure, {}, seed)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -86,9 +89,12 @@ def compare(
     records = encode(table, schema, file)
     del table
     warn_of_several_records(records)
+    progress.stage("loading the kernels")
+    for wanted in several:  # what cannot be done is said before anything is
+        Privacy.of(records, wanted, rules).check_feasible()
     trials = []
-    for wanted in dict.fromkeys(several):
-        for name in dict.fromkeys(methods):
+    for wanted in several:
+        for name in names:
             told = _Told(progress, f"{name}, k = {wanted}")
             seconds, partition = _timed(records, wanted, rules, name, measure, seed, told)
             release = released(records, partition, asked, method=name, measure=measure, progress=told)

@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 
 
+def without_gaps(labels: NDArray[np.integer]) -> Ints:
+    """The same groups, numbered from 0 in the order of their numbers."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+
+
 def group_boxes(codes: Ints, labels: Ints, groups: int) -> tuple[Ints, Ints, NDArray[np.int64]]:
     """The smallest and largest code of each group in each column, and the groups' sizes.
 

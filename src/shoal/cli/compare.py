@@ -11,7 +11,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
-from shoal.cluster import METHODS
+from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.measures import MEANINGS
 from shoal.report import comparison_chart, save_chart
@@ -34,10 +34,10 @@ def compare(
     diversity: Diversity = None,
     c: C = None,
     alpha: Alpha = None,
-    measure: Annotated[str, typer.Option(help="What the methods try to lose least of: il, lm, tree, mi.")] = "il",
+    measure: Annotated[str, typer.Option(help=f"What they try to lose least of: {', '.join(ALL_MEASURES)}.")] = "il",
     seed: Annotated[int | None, typer.Option(help="Repeat the random choices of the methods.")] = None,
     chart: Annotated[
-        Path | None, typer.Option(help="Draw loss against k and against time: .svg, .png or .html.")
+        Path | None, typer.Option(help="Draw loss against k and against time: .svg, .png, .html or .json.")
     ] = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
@@ -51,7 +51,7 @@ def compare(
             data,
             described,
             k=_numbers(k),
-            methods=[name.strip() for name in methods.split(",")] if methods else list(METHODS),
+            methods=[name.strip() for name in methods.split(",")] if methods else None,
             l=per_column("-l", l),
             t=per_column("-t", t),
             diversity=per_column("--diversity", diversity, str),
@@ -61,15 +61,14 @@ def compare(
             seed=seed,
             progress=bar,
         )
-        if chart is not None:
-            bar.stage("drawing")
-            save_chart(comparison_chart(comparison), chart)
     if as_json:
         print_json(comparison.facts())
-        return
-    _show(comparison)
+    else:
+        _show(comparison)
     if chart is not None:
-        screen.print(f"Written: {chart}", soft_wrap=True, markup=False)
+        save_chart(comparison_chart(comparison), chart)
+        if not as_json:
+            screen.print(f"Written: {chart}", soft_wrap=True, markup=False)
 
 
 def _numbers(text: str) -> list[int]:

@@ -51,7 +51,13 @@ METHODS: dict[str, Method] = {
     "sequential": Method(
         module="shoal.cluster.sequential",
         summary="move each record to the group where the loss falls most, until none helps (Goldberger & Tassa 2010)",
-        options={"alpha": float, "omega": float, "restarts": int, "integer_split": bool, "mi_weight": float},
+        options={
+            "start_share": float,
+            "split_share": float,
+            "restarts": int,
+            "integer_split": bool,
+            "mi_weight": float,
+        },
         measures=(*MEASURES, "pmi"),
     ),
     "agglomerative": Method(
@@ -161,5 +167,6 @@ def check_parameters(k: int, method: str, measure: str, options: Mapping[str, ob
     for name, value in options.items():
         if name not in known:
             raise ParameterError(one_of(f"an option of {method}", name, known))
-        if not isinstance(value, known[name]):
+        fits = isinstance(value, known[name]) or (known[name] is float and isinstance(value, int))
+        if not fits or (isinstance(value, bool) and known[name] is not bool):
             raise ParameterError(f"{name} must be of type {known[name].__name__}. Got {value!r} instead.")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.geometry import group_boxes
+from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
@@ -70,7 +70,7 @@ def merge_small(task: Task, labels: Ints) -> Ints:
 
 def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
     """The labels, and the work when it is done: what the tests look at."""
-    labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    labels = without_gaps(labels)
     several = int(labels.max()) + 1
     groups = new_groups(several, task.codes.shape[1])
     lo, hi, sizes = group_boxes(task.codes, labels, several)
@@ -106,7 +106,7 @@ def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
 
 def _last_joins(task: Task, labels: Ints) -> Ints:
     """The one group that is still small, if any, joins the group to which it is closest."""
-    labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    labels = without_gaps(labels)
     several = int(labels.max()) + 1
     groups = new_groups(several, task.codes.shape[1])
     groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)

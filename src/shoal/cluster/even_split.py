@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.geometry import without_gaps
 from shoal.errors import ParameterError
 
 Ints = NDArray[np.int32]
@@ -31,7 +32,7 @@ Longs = NDArray[np.int64]
 def even_split(values: Ints, groups: int, diversity: float, rng: np.random.Generator) -> Ints | None:
     """The group of each record; None if so many groups cannot be diverse. `values`: the sensitive value of each."""
     counts = np.bincount(values)
-    counts, values = counts[counts > 0], np.unique(values, return_inverse=True)[1].astype(np.int32)
+    counts, values = counts[counts > 0], without_gaps(values)
     usual = len(values) // groups
     for spread in range(usual + 1):
         for smallest in range(usual, max(0, usual - spread - 1), -1):

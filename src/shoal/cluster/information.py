@@ -18,17 +18,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.costs import CostTables, cost_tables
+from shoal.boxes.costs import DENSE_SIZE, CostTables, cost_tables
+from shoal.boxes.geometry import without_gaps
 from shoal.boxes.kernels import cell_cost
 from shoal.cluster import Task
 from shoal.cluster.members import Members, box_without, members_of, move
 from shoal.compiling import inlined, kernel
+from shoal.errors import ParameterError
 from shoal.privacy.counts import count_all, join, leave, may_join, may_leave, new_counts
+from shoal.schema import Role
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 RECORDS_PER_TURN = 200
+MOST_VALUES = 1_000  # every look at a group goes through all of them
+MOST_NUMBERS = 8_000_000  # of whole cost tables: beyond, costs are computed from their parts
 
 
 class Objective(NamedTuple):
@@ -52,14 +57,23 @@ class Parts(NamedTuple):
 
 
 def objective(task: Task, mi_weight: float) -> Objective:
-    values = np.unique(task.classes("measure 'pmi'", missing=True), return_inverse=True)[1].astype(np.int32)
+    values = without_gaps(task.classes("measure 'pmi'", missing=True))
+    kinds = int(values.max()) + 1
+    if kinds > MOST_VALUES:
+        name = task.records.schema.names(Role.SENSITIVE)[0]
+        raise ParameterError(
+            f"measure 'pmi' is for a sensitive column with at most {MOST_VALUES} values, and {name!r} has {kinds}.",
+            hint="Group them first, or aim at mi.",
+        )
     books = []
-    for value in range(int(values.max()) + 1):
+    for value in range(kinds):
         mine = task.codes[values == value]
         for j, book in enumerate(task.records.books):
             books.append(replace(book, counts=np.bincount(mine[:, j], minlength=book.size)))
     costs = cost_tables(task.records.books, "mi")
-    return Objective(task.codes, values, costs, cost_tables(books, "mi"), 1.0 - mi_weight)
+    whole = kinds * sum(book.size**2 for book in task.records.books if book.size <= DENSE_SIZE) <= MOST_NUMBERS
+    by_value = cost_tables(books, "mi", dense_size=DENSE_SIZE if whole else 0)
+    return Objective(task.codes, values, costs, by_value, 1.0 - mi_weight)
 
 
 def parts_of(wanted: Objective, labels: Ints) -> Parts:

@@ -118,7 +118,8 @@ def choose_some(
                 hi[:] = codes[record]
             else:
                 loss = box_cost(costs, lo, hi)
-                least = (size + 1) * loss if near.own[record] == 0.0 else -np.inf
+                # Nobody can cost less than the box does already; under mi somebody might, who costs something alone.
+                least = (size + 1) * loss if near.owns[0, 1] == 0.0 else -np.inf
                 record = nearest(near, costs, lo, hi, size + 1.0, least, classes, favoured, penalty)
             for j in range(columns):
                 lo[j] = min(lo[j], codes[record, j])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.cells import cell_texts
 from shoal.boxes.costs import CostTables
-from shoal.boxes.geometry import group_boxes
+from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
@@ -63,7 +63,7 @@ def mended(task: Task, labels: Ints) -> Ints:
 
 def published_classes(books: Sequence[CodeBook], codes: Ints, labels: Ints) -> Ints:
     """The equivalence class of each record: groups with the same published cells are one."""
-    labels = _numbered(labels)
+    labels = without_gaps(labels)
     lo, hi, _ = group_boxes(codes, labels, int(labels.max()) + 1)
     cells = np.empty(lo.shape, np.int64)
     for j, book in enumerate(books):
@@ -74,13 +74,8 @@ def published_classes(books: Sequence[CodeBook], codes: Ints, labels: Ints) -> I
     return classes.astype(np.int32)[labels]
 
 
-def _numbered(labels: Ints) -> Ints:
-    """The same groups, numbered from 0 without gaps."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
-
-
 def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
-    labels = _numbered(labels)
+    labels = without_gaps(labels)
     several = int(labels.max()) + 1
     fine = task.privacy.facts_of(labels, several).holds(task.k)
     if fine.all():

@@ -8,7 +8,8 @@ Decisions. k0 = max(1, ⌊αk⌋), sizes as even as possible; splits only after 
 until no group is above ωk (the paper allows no larger ones; one split per pass would leave groups of thousands, and at
 k = 100 loses 1 % more); a singleton moves on its own turn;
 the end is a pass without a move, one that gains less than 1e-4 of the loss, or the hundredth, but a pass that only
-split is followed by another; ties go to the smaller group, then to the lower number. "Closest" is dist(A, B) of Section
+split is followed by another; ties go to the smaller group, then to the lower number (as far
+as the tree comes by them). "Closest" is dist(A, B) of Section
 6.2.1. Under mi, too, the cost of a record alone is left out: it is the same wherever the record is.
 
 With rules (Algorithm 2, for any of the privacy models): the random groups follow the distribution of the sensitive
@@ -29,6 +30,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.geometry import without_gaps
 from shoal.cluster import Task
 from shoal.cluster.even_split import even_split
 from shoal.cluster.information import ByScan
@@ -59,22 +61,22 @@ class Engine(Protocol):
 def run(
     task: Task,
     *,
-    alpha: float = 0.5,
-    omega: float = 1.5,
+    start_share: float = 0.5,
+    split_share: float = 1.5,
     restarts: int = 1,
     integer_split: bool = False,
     mi_weight: float = 0.0,
 ) -> Ints:
     """The group of each record.
 
-    `restarts`: so many random starts, of which the best result is kept. `integer_split`: the first groups come from an
-    integer program (`even_split.py`), for frequency ℓ-diversity of one column. `mi_weight`: the w of
-    w·MI + (1 − w)·PMI, for measure "pmi".
+    `start_share` and `split_share`: the paper's α and ω. `restarts`: so many random starts, of which the best result is
+    kept. `integer_split`: the first groups come from an integer program (`even_split.py`), for frequency ℓ-diversity of
+    one column. `mi_weight`: the w of w·MI + (1 − w)·PMI, for measure "pmi".
     """
-    if not 0 < alpha <= 1:
-        raise ParameterError(f"alpha must be above 0 and at most 1. Got {alpha!r} instead.")
-    if not 1 < omega <= 2:
-        raise ParameterError(f"omega must be above 1 and at most 2. Got {omega!r} instead.")
+    if not 0 < start_share <= 1:
+        raise ParameterError(f"start_share must be above 0 and at most 1. Got {start_share!r} instead.")
+    if not 1 < split_share <= 2:
+        raise ParameterError(f"split_share must be above 1 and at most 2. Got {split_share!r} instead.")
     if not 0 <= mi_weight <= 1:
         raise ParameterError(f"mi_weight must be from 0 to 1. Got {mi_weight!r} instead.")
     if mi_weight and task.measure != "pmi":
@@ -86,7 +88,7 @@ def run(
     engine: Engine = ByScan(task, mi_weight) if task.measure == "pmi" else ThroughTree(task)
     best, least = None, np.inf
     for _ in range(restarts):
-        labels = search(task, engine, alpha=alpha, omega=omega, integer_split=integer_split)
+        labels = search(task, engine, start_share, split_share, integer_split=integer_split)
         loss = engine.total(labels)
         if best is None or loss < least:
             best, least = labels, loss
@@ -94,20 +96,22 @@ def run(
     return best
 
 
-def search(task: Task, engine: Engine, *, alpha: float = 0.5, omega: float = 1.5, integer_split: bool = False) -> Ints:
+def search(
+    task: Task, engine: Engine, start_share: float = 0.5, split_share: float = 1.5, *, integer_split: bool = False
+) -> Ints:
     """Algorithm 1, once."""
     with announced(task.progress):
-        labels = _start(task, max(1, int(alpha * task.k)), integer_split)
+        labels = _start(task, max(1, int(start_share * task.k)), integer_split)
         for turn in range(MOST_PASSES):
             before = engine.total(labels)
             labels, moved, gained = engine.one_pass(labels, f"moving records, pass {turn + 1}")
-            labels = _without_gaps(labels)
+            labels = without_gaps(labels)
             if moved and gained < LEAST_GAIN * abs(before):
                 break  # halves of a split that nobody refines would be merged with whatever is near
-            labels, splits = _split(task, labels, omega * task.k)
+            labels, splits = _split(task, labels, split_share * task.k)
             if not moved and not splits:
                 break
-        return _without_gaps(engine.merge_small(labels))
+        return without_gaps(engine.merge_small(labels))
 
 
 def _start(task: Task, k0: int, integer_split: bool) -> Ints:
@@ -142,11 +146,7 @@ def _spread(task: Task, rows: NDArray[np.integer], parts: int) -> Ints:
         here = task.rng.permutation(np.flatnonzero(kinds == kind))
         order = task.rng.permutation(parts)  # which parts get one more (eq. 25)
         dealt[here] = order[np.arange(len(here)) % parts]
-    return _without_gaps(dealt)
-
-
-def _without_gaps(labels: Ints) -> Ints:
-    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    return without_gaps(dealt)
 
 
 def _split(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:

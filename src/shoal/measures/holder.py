@@ -172,7 +172,8 @@ def _add_divergence(report: Report, records: Records, partition: Partition, clos
     weights = partition.sizes / len(records) * np.exp2(scale - logs)
     reached = points.cover_points(points.point_tree(distinct), lo, hi, weights)
     share = counts / len(records)
-    report.totals["kl"] = float((share * (np.log2(share) - np.log2(reached) + scale)).sum())
+    # Never below 0, but for rounding.
+    report.totals["kl"] = max(0.0, float((share * (np.log2(share) - np.log2(reached) + scale)).sum()))
 
 
 def _add_diameter(report: Report, records: Records, partition: Partition) -> None:

@@ -6,6 +6,7 @@ Altair and vl-convert are the extra `report`, and are loaded when a chart is dra
 from __future__ import annotations
 
 import importlib
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,11 @@ def check_chart(path: Path) -> None:
     """Refuse a chart that cannot be written before the long work begins."""
     if path.suffix.lower() not in FORMATS:
         raise ParameterError(f"a chart is written as {', '.join(FORMATS)}. Got {path.name!r} instead.")
-    if not path.absolute().parent.is_dir():
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise OutputError("the folder for the chart does not exist.", file=str(path))
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError("the chart cannot be written there.", file=str(path))
     altair()
 
 
