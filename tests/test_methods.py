@@ -57,9 +57,9 @@ def fitting(schema: shoal.Schema, options: dict[str, Any]) -> shoal.Schema:
 
 
 @variants
-@given(made=tables(), k=st.integers(2, 6), measure=st.sampled_from(MEASURES))
-def test_groups_are_valid(method: str, options: dict[str, Any], made: MadeTable, k: int, measure: str) -> None:
-    k = min(k, made.rows)
+@given(made=tables(), k=st.integers(2, 6), data=st.data())
+def test_groups_are_valid(method: str, options: dict[str, Any], made: MadeTable, k: int, data: st.DataObject) -> None:
+    k, measure = min(k, made.rows), data.draw(st.sampled_from(METHODS[method].measures))
     records = encode(made.table, fitting(made.schema, options))
     partition = cluster(records, k, method=method, measure=measure, options=options)
     partition.check()
@@ -104,7 +104,10 @@ def test_every_release_has_what_was_asked(
         table = table.append_column("who", pa.array(people))
         schema = shoal.Schema(columns={**schema.columns, "who": {"role": "person"}})
     try:
-        release = shoal.anonymize(table, schema, k=min(k, made.rows), method=method, **asked, **options)
+        measure = data.draw(st.sampled_from(["il", METHODS[method].measures[-1]]))  # mi, or pmi
+        release = shoal.anonymize(
+            table, schema, k=min(k, made.rows), method=method, measure=measure, **asked, **options
+        )
     except shoal.ParameterError:  # more than these records can give: the other tests look at the message
         return
     whose = None if people is None else np.array(people)[release._order]

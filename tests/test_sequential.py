@@ -183,6 +183,12 @@ def test_pmi_and_its_mix_with_mi_lower_what_they_aim_at() -> None:
     assert pmi["cm"] < mi["cm"]  # the paper's Table 3: groups become uniform
 
 
+def test_pmi_needs_a_sensitive_column() -> None:
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "numeric"}})
+    with pytest.raises(shoal.ParameterError, match="'pmi' needs a sensitive column"):
+        shoal.anonymize(pa.table({"q": [1, 2, 3, 4]}), schema, k=2, method="sequential", measure="pmi")
+
+
 def test_pmi_is_not_for_a_column_of_keys() -> None:
     rows = 1_200
     table = pa.table({"q": [i % 7 for i in range(rows)], "s": [str(i) for i in range(rows)]})
