@@ -33,7 +33,9 @@ def blocks(document: Path, language: str) -> list[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_every_command_runs(document: Path, tmp_path: Path) -> None:
     """Commands run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves."""
-    leftovers = shutil.ignore_patterns("*.manifest.json", "release*", "with-bounds*", "relaxed*", "proposed*")
+    leftovers = shutil.ignore_patterns(
+        "*.manifest.json", "release*", "with-bounds*", "relaxed*", "proposed*", "comparison*"
+    )
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=leftovers)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "activate").touch()
