@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, divide
 from shoal.boxes.kernels import box_cost, cell_cost
-from shoal.compiling import constant, inlined, kernel
+from shoal.compiling import ZERO, constant, inlined, kernel
 from shoal.privacy.counts import may_join, may_merge
 
 Ints = NDArray[np.int32]
@@ -286,7 +286,7 @@ def best_group(
                 value = size * (joined - loss) + members_size * (joined - facts[leaf, place, LOSS])
                 if value > best or (value == best and members_size > smallest):
                     continue
-                group = members[leaf, place] + NOBODY + 1
+                group = members[leaf, place] + ZERO  # as wide as `but`: one compiled version of what is called
                 if group == but or (value == best and members_size == smallest and group >= chosen):
                     continue
                 if privacy is not None:

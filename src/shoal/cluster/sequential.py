@@ -4,13 +4,12 @@ Start with random groups of about k0 = αk records. Go through the records again
 where the loss falls most, if it falls. After a pass, groups above ωk are split at random. When no move is left, groups
 below k are merged, the two closest first, and the last one joins the closest of all.
 
-Decisions. k0 = max(1, ⌊αk⌋), sizes as even as possible; splits only after a pass, and
-until no group is above ωk (the paper allows no larger ones; one split per pass would leave groups of thousands, and at
-k = 100 loses 1 % more); a singleton moves on its own turn;
-the end is a pass without a move, one that gains less than 1e-4 of the loss, or the hundredth, but a pass that only
-split is followed by another; ties go to the smaller group, then to the lower number (as far
-as the tree comes by them). "Closest" is dist(A, B) of Section
-6.2.1. Under mi, too, the cost of a record alone is left out: it is the same wherever the record is.
+Decisions. k0 = max(1, ⌊αk⌋), sizes as even as possible; splits only after a pass, and until no group is above ωk (the
+paper allows no larger ones; one split per pass leaves groups of thousands, and at k = 100 loses 1 % more on Adult); a
+singleton moves on its own turn; the end is a pass without a move, one that gains less than 1e-4 of the loss, or the
+hundredth, but a pass that only split is followed by another; ties go to the smaller group, then to the lower number, as
+far as the tree comes by them. "Closest" is dist(A, B) of Section 6.2.1. Under mi, too, the cost of a record alone is
+left out: it is the same wherever the record is.
 
 With rules (Algorithm 2, for any of the privacy models): the random groups follow the distribution of the sensitive
 values (Algorithm 3), and no record moves where a rule would break, at either end. Where the random groups do not

@@ -53,7 +53,7 @@ def run(quick: bool) -> list[Finding]:
                 slow,
                 "µs",
                 fast,
-                wanted="≥ 0.33×" if method == "mondrian" else "",
+                wanted="≥ 0.33×",
             )
         )
     return findings

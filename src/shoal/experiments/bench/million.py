@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 import shoal
 from shoal.experiments.bench.finding import Finding, in_its_own_process, peak_memory
+from shoal.experiments.bench.inputs import spaced
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 
@@ -39,7 +40,7 @@ def run(quick: bool) -> list[Finding]:
         pq.write_table(enlarged_adult(rows), source)
         report = in_its_own_process(__name__, source)
     stages = "; ".join(f"{name} {seconds:.1f}" for name, seconds in report["seconds"].items())
-    what = f"{rows:,} rows end to end".replace(",", " ")
+    what = f"{spaced(rows)} rows end to end"
     return [
         Finding(f"{what}, k = 10 ({stages})", report["total"], "s"),
         Finding(f"{what}: peak memory", report["peak"], "GiB", wanted="< 2 GiB"),

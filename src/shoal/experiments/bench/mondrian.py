@@ -7,18 +7,16 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import ColumnCosts, column_costs
 from shoal.cluster import cluster
-from shoal.datasets import adult, adult_schema
 from shoal.errors import InternalError
 from shoal.experiments.bench.finding import Finding, best_of
-from shoal.records.encode import Records, encode
-from shoal.schema import Role
+from shoal.experiments.bench.inputs import adult_records
+from shoal.records.encode import Records
 
 Ints = NDArray[np.int32]
 
 
 def run(quick: bool) -> list[Finding]:
-    schema = adult_schema()
-    records = encode(adult("train", complete=True).drop_columns(schema.names(Role.IDENTIFIER)), schema)
+    records = adult_records()
     findings = []
     for k in (10,) if quick else (5, 10, 50):
         if not np.array_equal(cluster(records, k).labels, plain_mondrian(records, k)):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import shoal
 from shoal.cluster import METHODS, cluster
 from shoal.experiments.bench.finding import Finding, best_of
+from shoal.experiments.bench.inputs import spaced
 from shoal.measures import total_loss
 from shoal.records.encode import Records, encode
 from shoal.schema import Role
@@ -69,6 +70,6 @@ def run(quick: bool) -> list[Finding]:
 
 def _one(name: str, method: str, records: Records) -> Finding:
     share = total_loss(cluster(records, 10, method=method), records.books) / (len(records) * len(records.books))
-    rows = f"{len(records):,}".replace(",", " ")
+    rows = spaced(len(records))
     seconds = best_of(1, lambda: cluster(records, 10, method=method))
     return Finding(f"{method} on {name}, {rows} rows, k = 10: loses {share:.1%}", seconds, "s")
