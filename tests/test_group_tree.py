@@ -7,12 +7,88 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.boxes.costs import MEASURES, cost_tables
+from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, settle, weigh
-from shoal.boxes.kernels import box_cost
+from shoal.boxes.group_changes import add, settle
+from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
+from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.compiling import kernel
 from shoal.records.encode import encode
 from tests.tables import MadeTable, tables
+
+
+def check(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
+    """Every group that is alive is in one leaf, and what the nodes keep is what making it anew would give."""
+    seen: list[int] = []
+
+    def below(child: int, parent: int) -> list[int]:
+        if child >= 0:
+            assert tree.above[child] == parent
+            return [group for part in range(tree.counts[child]) for group in kept(child, part)]
+        leaf = -1 - child
+        assert tree.parents[leaf] == parent
+        members = tree.members[leaf, : tree.sizes[leaf]].tolist()
+        assert members
+        for place, group in enumerate(members):
+            assert tree.leaves[group] == leaf
+            assert tree.boxes[leaf, place].tolist() == [groups.lo[group].tolist(), groups.hi[group].tolist()]
+            assert tree.facts[leaf, place].tolist() == [groups.losses[group], groups.sizes[group]]
+        seen.extend(members)
+        return members
+
+    def kept(node: int, part: int) -> list[int]:
+        inside = below(int(tree.children[node, part]), node)
+        lo, hi = groups.lo[inside].min(axis=0), groups.hi[inside].max(axis=0)
+        assert tree.unions[node, part].tolist() == [lo.tolist(), hi.tolist()]
+        assert tree.least[node, part].tolist() == [groups.losses[inside].min(), groups.sizes[inside].min()]
+        for j in range(groups.lo.shape[1]):
+            widths = [cell_cost_of(costs, j, groups.lo[group, j], groups.hi[group, j]) for group in inside]
+            assert tree.widths[node, part, :, j].tolist() == [min(widths), max(widths)]
+        return inside
+
+    below(0, -1)
+    assert sorted(seen) == np.flatnonzero(groups.sizes).tolist()
+
+
+@kernel
+def cell_cost_of(costs: CostTables, j: int, lo: int, hi: int) -> float:
+    return cell_cost(costs, j, lo, hi)
+
+
+@settings(max_examples=100)
+@given(
+    made=tables(min_rows=6, max_rows=60),
+    seed=st.integers(0, 2**32),
+    births=st.floats(0.1, 0.9),
+    reshapes=st.booleans(),
+)
+def test_the_tree_follows_groups_that_are_born_and_die(
+    made: MadeTable, seed: int, births: float, reshapes: bool
+) -> None:
+    """A walk of 150 steps from one group: full leaves, empty leaves and worn nodes all come about."""
+    records = encode(made.table, made.schema)
+    costs = cost_tables(records.books, "il")
+    rng = np.random.default_rng(seed)
+    groups = new_groups(100, records.codes.shape[1])
+    tree = new_group_tree(groups, reshapes=reshapes)
+    build(tree, costs, groups)
+    for step in range(150):
+        alive, dead = np.flatnonzero(groups.sizes), np.flatnonzero(groups.sizes == 0)
+        first, second = records.codes[rng.integers(0, made.rows, 2)]
+        birth = len(alive) == 0 or (len(dead) > 0 and rng.random() < births)
+        group = rng.choice(dead if birth else alive)
+        if birth or rng.random() < 0.5:
+            groups.lo[group], groups.hi[group] = np.minimum(first, second), np.maximum(first, second)
+            groups.sizes[group] = rng.integers(1, 5)
+            groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+        else:
+            groups.sizes[group] = 0
+        if birth:
+            add(tree, costs, groups, group)
+        else:
+            settle(tree, costs, groups, group)
+        if step % 10 == 9:
+            check(tree, costs, groups)
 
 
 @settings(max_examples=200)

@@ -37,6 +37,7 @@ def anonymize(
     method: str = DEFAULT_METHOD,
     measure: str = "il",
     seed: int | None = None,
+    optimize: str | None = None,
     bounds: bool = False,
     progress: Progress = SILENT,
     **options: object,
@@ -52,12 +53,13 @@ def anonymize(
 
     `data` is a path (CSV, Parquet, JSON lines), a pyarrow table, or any frame with `__arrow_c_stream__`; `method` how
     groups are found, with its own `options`; `measure` what it tries to lose least of; `seed` makes the grouping (not
-    the order of the rows) repeatable; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
+    the order of the rows) repeatable; `optimize`
+    ("breaking") lowers the loss afterwards; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
 
     Guarantee: the release has passed `shoal.verify` for k and all that was asked. If it had not, VerificationError is
     raised instead.
     """
-    check_parameters(k, method, measure, options, seed)
+    check_parameters(k, method, measure, options, seed, optimize)
     k = int(k)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
@@ -70,7 +72,15 @@ def anonymize(
     del table
     warn_of_several_records(records)
     partition = cluster(
-        records, k, rules, method=method, measure=measure, seed=seed, progress=progress, options=options
+        records,
+        k,
+        rules,
+        method=method,
+        measure=measure,
+        seed=seed,
+        progress=progress,
+        options=options,
+        optimize=optimize,
     )
     return released(
         records,
@@ -80,7 +90,7 @@ def anonymize(
         measure=measure,
         bounds=bounds,
         progress=progress,
-        options=options,
+        options=options if optimize is None else {**options, "optimize": optimize},
         file=file,
     )
 

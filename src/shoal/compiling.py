@@ -32,7 +32,7 @@ PACKAGE = Path(__file__).parent
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     digest.update(Path(__file__).read_bytes())  # how kernels are compiled
-    for room in ("boxes", "privacy", "cluster"):
+    for room in ("boxes", "privacy", "optimize", "cluster", "maintain"):
         for path in sorted((PACKAGE / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -66,6 +66,11 @@ _CACHE = _writable_cache()
 def kernel(function: F) -> F:
     """Compile a function to machine code when it is first called, and keep the code for the next time."""
     return _compiled(function)
+
+
+def inner(function: F) -> F:
+    """A kernel that only kernels call: it is compiled without a way in from Python."""
+    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def inlined(function: F) -> F:

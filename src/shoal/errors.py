@@ -5,6 +5,7 @@
     │   ├── SchemaError          the schema contradicts itself, or names what does not exist
     │   │   └── HierarchyError   a hierarchy is cyclic, inconsistent or ambiguous
     │   ├── DataError            a file or table cannot be read, or does not fit its schema
+    │   │   └── BatchError       a batch of changes is refused as a whole; it lists what is wrong with which row
     │   └── ParameterError       k, a method, a measure or an option is out of range or unknown
     ├── OutputError              the result cannot be written where it was asked for
     ├── VerificationError        the independent check said no; the release was not made
@@ -18,8 +19,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 SHOWN = 5
+
+
+class Offence(NamedTuple):
+    """One fault of a batch; no row: the whole column."""
+
+    fault: str
+    row: int | None = None
+    column: str | None = None
+    part: str | None = None  # of a batch that was given in parts: "inserts", "updates" or "deletes"
+
+    def __str__(self) -> str:
+        where = [self.part] if self.part else []
+        where += [f"row {self.row}"] if self.row is not None else []
+        where += [f"column {self.column!r}"] if self.column is not None else []
+        return f"{', '.join(where)}: {self.fault}" if where else self.fault
 
 
 class ShoalError(Exception):
@@ -47,6 +64,8 @@ class ShoalError(Exception):
         self.column = column
         self.rows = [int(row) for row in rows]
         self.line = line
+        self.fault = message  # what is wrong with each of the rows
+        self.every_row: Sequence[int] = self.rows  # all of them; `rows` may be the first few
         self._values = list(values)
 
     def __str__(self) -> str:
@@ -60,6 +79,10 @@ class ShoalError(Exception):
         shown = ", ".join(repr(value) for value in self._values[:SHOWN])
         more = f" and {len(self._values) - SHOWN} more" if len(self._values) > SHOWN else ""
         return f"{self} Found: {shown}{more}."
+
+    def sealed(self) -> list[object]:
+        """The offending values, for those who seal them in an error of their own."""
+        return list(self._values)
 
     def facts(self) -> dict[str, object]:
         """The same facts for a program, without values."""
@@ -92,6 +115,30 @@ class HierarchyError(SchemaError):
 
 class DataError(InputError):
     """A file or table cannot be read, or does not fit its schema."""
+
+
+class BatchError(DataError):
+    """A batch of changes is refused as a whole, and nothing has changed: `offences` are the first of `count` faults."""
+
+    def __init__(self, offences: Sequence[Offence] = (), count: int = 0, values: Iterable[object] = ()) -> None:
+        listed = "; ".join(map(str, offences))
+        more = f"; and {count - len(offences)} more" if count > len(offences) else ""
+        super().__init__(
+            f"the batch is refused and nothing has changed: {count} fault{'s' if count != 1 else ''}. {listed}{more}.",
+            hint="Mend them and apply the batch again.",
+            column=offences[0].column if offences else None,
+            rows=[offence.row for offence in offences if offence.row is not None],
+            values=values,
+        )
+        self.offences = list(offences)
+        self.count = count
+
+    def facts(self) -> dict[str, object]:
+        listed = [offence._asdict() for offence in self.offences]
+        return {**super().facts(), "offences": listed, "count": self.count}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.offences, self.count), {**self.__dict__, "_values": []}
 
 
 class ParameterError(InputError):

@@ -55,6 +55,8 @@ class Partition:
 
     def obstacles(self) -> list[str]:
         """Why this partition must not be published, in words; empty if nothing stands in the way."""
+        if not len(self):
+            return ["there are no records"]
         facts = self.facts
         reasons = []
         small = int((facts.people < self.k).sum())
@@ -74,7 +76,11 @@ class Partition:
 
     def check(self) -> None:
         """Recompute everything from codes and labels; raise InternalError where the guarantee does not hold."""
-        if len(np.unique(self.labels)) != len(self) or self.labels.min() < 0 or self.labels.max() >= len(self):
+        if (
+            len(np.unique(self.labels)) != len(self)
+            or self.labels.min(initial=0) < 0
+            or self.labels.max(initial=-1) >= len(self)
+        ):
             raise InternalError("groups are not numbered 0..groups − 1, or one is empty.")
         lo, hi, sizes = group_boxes(self.codes, self.labels, len(self))
         if not (np.array_equal(lo, self.lo) and np.array_equal(hi, self.hi) and np.array_equal(sizes, self.sizes)):

@@ -100,6 +100,8 @@ def column_costs(book: CodeBook, measure: str) -> ColumnCosts:
 def _mutual_information(book: CodeBook) -> ColumnCosts:
     """log₂ P(X ∈ cell) − log₂ (smallest P): the rarest value costs 0, the whole domain the most."""
     counts = book.counts.astype(np.float64)
+    if not counts.any():  # no records yet: a domain of one value
+        counts = np.append(1.0, counts[1:])
     total, rarest = counts.sum(), counts[counts > 0].min()
     shift = -np.log2(rarest)
     full = float(np.log2(total / rarest))
@@ -174,6 +176,33 @@ def cost_tables(
         depths=np.array(depths, np.int32),
         paths=np.concatenate(paths).astype(np.int32),
     )
+
+
+def same_costs(
+    before: Sequence[CodeBook], after: Sequence[CodeBook], moved: Sequence[Ints | None], measure: str
+) -> bool:
+    """Whether every interval of the codes that there were costs the same to the last bit, now that books have grown."""
+    for old_book, book, names in zip(before, after, moved, strict=True):
+        if old_book is book:
+            continue
+        old, new = column_costs(old_book, measure), column_costs(book, measure)
+        if (old.size <= DENSE_SIZE) != (new.size <= DENSE_SIZE):  # another way to compute them
+            return False
+        if (old.full, old.single_missing, old.shift) != (new.full, new.single_missing, new.shift):
+            return False
+        where = np.arange(old.size) if names is None else names
+        if old.kind == NODES:
+            if old.paths.shape[1] != new.paths.shape[1]:
+                return False
+            above, above_now = old.paths[1:], new.paths[where[1:]]
+            ends = above < 0
+            if not np.array_equal(ends, above_now < 0):
+                return False
+            if not np.array_equal(old.node_costs[above][~ends], new.node_costs[above_now][~ends]):
+                return False
+        elif not np.array_equal(old.steps[: old.size], new.steps[where]):
+            return False
+    return True
 
 
 def _offsets(parts: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:

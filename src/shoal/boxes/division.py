@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
-from shoal.compiling import inlined, kernel
+from shoal.compiling import inlined, inner
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -22,14 +22,30 @@ FEW, MANY = 16, 64  # so many boxes tell where a node is cut
 ACROSS = 0.2  # what it counts to part a wide box from a place that it covers
 
 
-@kernel
-def divide(costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, starts: Longs, far: bool) -> int:
-    """Bring boxes into up to FAN parts, the largest part divided first; how many, and in `starts` where each begins.
+PART, KIND, COLUMN, AT, OFFSETS = 0, 1, 2, 3, 4  # in a row of `cuts`; three offsets
+CUT, MIDDLE, LOSS, ANY = 0, 1, 2, 3  # how a part is divided: see `side_of`
+ROW = 7
 
-    `order`: the boxes, as rows of `lo` and `hi`; it is rearranged. A part has one box at least.
+
+@inner
+def divide(
+    costs: CostTables,
+    lo: Ints,
+    hi: Ints,
+    losses: Floats,
+    order: Ints,
+    starts: Longs,
+    cuts: Ints,
+    usual: Floats,
+    far: bool,
+) -> tuple[int, int]:
+    """Bring boxes into up to FAN parts, the largest part divided first: how many parts, after how many cuts.
+
+    `order`: the boxes, as rows of `lo` and `hi`; it is rearranged. A part has one box at least; `starts` says where
+    each begins. `cuts` and `usual` say how they were divided, so that another box finds its part (`part_of`).
     `far`: for a tree that is asked what is furthest, over points.
     """
-    parts = 1
+    parts, steps = 1, 0
     starts[0], starts[1] = 0, len(order)
     while parts < FAN:
         largest = 0
@@ -39,9 +55,14 @@ def divide(costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, s
         start, end = starts[largest], starts[largest + 1]
         if end - start <= FAN:
             break
-        first, second = arrange(costs, lo, hi, losses, order[start:end], far)
+        cuts[steps, PART] = largest
+        first, second = arrange(costs, lo, hi, losses, order[start:end], cuts[steps], usual[steps : steps + 1], far)
         if first > 0 and second > 0 and parts + 2 > FAN:
             first = 0  # no room for three
+        cuts[steps, OFFSETS] = 0
+        cuts[steps, OFFSETS + 1] = 1 if first > 0 else 0
+        cuts[steps, OFFSETS + 2] = cuts[steps, OFFSETS + 1] + (1 if second > 0 else 0)
+        steps += 1
         for cut in (first, second):
             if cut > 0:
                 parts += 1
@@ -49,33 +70,47 @@ def divide(costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, s
                     starts[part] = starts[part - 1]
                 largest += 1
                 starts[largest] = start + cut
-    return parts
+    return parts, steps
 
 
-@kernel
-def arrange(costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, far: bool) -> tuple[int, int]:
+@inner
+def arrange(
+    costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, cut: Ints, usual: Floats, far: bool
+) -> tuple[int, int]:
     """Bring boxes into two or three parts: below a cut, above it, across it; where the later ones begin (0: none)."""
-    column, cut = remotest_cut(costs, lo, order) if far else dearest_cut(costs, lo, hi, order)
+    column, at = remotest_cut(costs, lo, order) if far else dearest_cut(costs, lo, hi, order)
     size = len(order)
     before = order.copy()
-    usual = 0.0  # where no column sets them apart, what they lose may
-    for box in before:
-        usual += losses[box] / size
+    cut[KIND], cut[COLUMN], cut[AT] = CUT, column, at
+    usual[0] = 0.0
+    if column < 0:  # where no column sets them apart, what they lose may
+        cut[KIND] = LOSS
+        for box in before:
+            usual[0] += losses[box] / size
     place = 0
     ends = np.zeros(3, np.int64)
     for part in range(3):
         for box in before:
-            if column < 0:
-                side = 0 if losses[box] <= usual else 1
-            else:
-                side = 0 if hi[box, column] <= cut else 1 if lo[box, column] > cut else 2
-            if side == part:
+            if side_of(cut[KIND], at, lo[box, column], hi[box, column], losses[box], usual[0], box) == part:
                 order[place] = box
                 place += 1
         ends[part] = place
     if max(ends[0], ends[1] - ends[0], size - ends[1]) == size:
+        cut[KIND], cut[AT] = ANY, 0
         return 0, size // 2
     return ends[0] if ends[0] < ends[1] else 0, ends[1] if ends[1] < size else 0
+
+
+@inlined
+def side_of(kind: int, at: int, lo: int, hi: int, loss: float, usual: float, box: int) -> int:
+    """On which side of a cut a box is that reaches from lo to hi in its column: below (0), above (1) or across (2)."""
+    if kind == CUT:
+        return 0 if hi <= at else 1 if lo > at else 2
+    if kind == MIDDLE:
+        return 0 if (lo + hi) // 2 <= at else 2
+    if kind == LOSS:
+        return 0 if loss <= usual else 1
+    return 2 * ((box >> at) & 1)  # boxes that nothing sets apart: by a digit of their numbers
 
 
 @inlined
@@ -88,7 +123,7 @@ def put_in_order(numbers: Ints, size: int, number: int) -> None:
     numbers[place] = number
 
 
-@kernel
+@inner
 def dearest_cut(costs: CostTables, lo: Ints, hi: Ints, order: Ints) -> tuple[int, int]:
     """The column and the code after which to cut; column −1 if no cut sets anything apart.
 
@@ -133,7 +168,7 @@ def dearest_cut(costs: CostTables, lo: Ints, hi: Ints, order: Ints) -> tuple[int
     return column, cut
 
 
-@kernel
+@inner
 def remotest_cut(costs: CostTables, points: Ints, order: Ints) -> tuple[int, int]:
     """The column and the code after which to cut for those who look for what is furthest; column −1 if none helps.
 

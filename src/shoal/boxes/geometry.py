@@ -19,6 +19,9 @@ def group_boxes(codes: Ints, labels: Ints, groups: int) -> tuple[Ints, Ints, NDA
     Guarantee: given labels 0..groups − 1, each in use, `lo[g] ≤ codes[i] ≤ hi[g]` for every record i of group g, and
     both bounds are reached.
     """
+    if groups == 0:
+        nowhere = np.zeros((0, codes.shape[1]), np.int32)
+        return nowhere, nowhere, np.zeros(0, np.int64)
     sizes = np.bincount(labels, minlength=groups)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     order = np.argsort(labels, kind="stable")

@@ -12,8 +12,7 @@ A node has up to eight children, a leaf up to eight groups, and what is kept of 
 groups, fetching from memory is what takes the time. How a node is divided decides how many are looked at: see
 `division.py`.
 
-Groups may grow, shrink and die: `settle` widens what the nodes above a group keep, which leaves every bound valid and
-some loose. When half as many changes have been made as there are groups, the tree is built anew.
+Groups may grow, shrink, die and be born: see `group_changes.py`.
 
 Guarantee, for costs that grow with the interval: the value found is that of a full scan over the groups that the rules
 allow. Ties go to the smaller group, then to the lower number, as far as the tree comes by them.
@@ -27,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.division import FAN, divide
+from shoal.boxes.division import FAN, ROW, divide
 from shoal.boxes.kernels import box_cost, cell_cost
-from shoal.compiling import ZERO, constant, inlined, kernel
+from shoal.compiling import ZERO, constant, inlined, inner, kernel
 from shoal.privacy.counts import may_join, may_merge
+from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -55,20 +55,32 @@ class GroupTree(NamedTuple):
 
     children: Ints  # (nodes, FAN)
     counts: Ints  # of each node: how many children
-    above: Ints  # of each node: its parent; −1 for the root
+    cuts: Ints  # (nodes, FAN, ROW): how its groups were divided into parts: see `division.py`
+    usual: Floats  # (nodes, FAN)
+    steps: Ints  # of each node: how many cuts
+    slots: Ints  # (nodes, FAN): which child each part is; −1: it has no groups
+    above: Ints  # of each node: its parent; −1 for the root. Of a free node: the next free one
+    depths: Ints  # of each node
+    built: Ints  # of each node: how many groups it had when it was planted
+    changes: Ints  # of each node: how many have come and gone since
     unions: Ints  # (nodes, FAN, 2, columns): lo and hi of each child
     widths: Floats  # (nodes, FAN, 2, columns): the narrowest and the widest box in each child
     least: Floats  # (nodes, FAN, 2): the smallest loss and size in each child
     members: Ints  # (leaves, FAN): groups
     sizes: Ints  # of each leaf: how many groups
-    parents: Ints  # of each leaf
+    parents: Ints  # of each leaf. Of a free leaf: the next free one
     boxes: Ints  # (leaves, FAN, 2, columns): of each group
     facts: Floats  # (leaves, FAN, 2): the loss and the size of each group
     leaves: Ints  # of each group: where it is; −1 if it is not in the tree
-    state: Longs  # [changes since the tree was built, groups in it then, its depth]
+    state: Longs  # see below
 
 
-CHANGES, ALIVE, DEPTH = 0, 1, 2
+OF_LEAVES = ("members", "sizes", "parents", "boxes", "facts")
+NODES, LEAVES = 0, 1  # how many have been in use
+FREE_NODE, FREE_LEAF = 2, 3  # the first of those that are in use no more; −1: none
+DEPTH = 4  # the most that a node has had
+WORN = 5  # the node below which all should be planted anew; −1: none
+RESHAPES = 6  # whether boxes change so much that a change counts like a group that comes or goes
 
 
 def new_groups(groups: int, columns: int) -> Groups:
@@ -80,14 +92,25 @@ def new_groups(groups: int, columns: int) -> Groups:
     )
 
 
-def new_group_tree(groups: Groups) -> GroupTree:
-    """Room for the tree over so many groups: `build` it. What is not used is never touched, and takes no memory."""
+def new_group_tree(groups: Groups, *, reshapes: bool = True) -> GroupTree:
+    """Room for the tree over so many groups: `build` it. What is not used is never touched, and takes no memory.
+
+    `reshapes`: boxes will be made over, as static methods do; the tree is then built anew from time to time.
+    """
     several, columns = groups.lo.shape
-    nodes = several + 1
-    return GroupTree(
+    # A node has two children at least when it is planted, and is planted anew when it has lost half of its groups.
+    nodes = 2 * several + 2
+    tree = GroupTree(
         children=np.zeros((nodes, FAN), np.int32),
         counts=np.zeros(nodes, np.int32),
+        cuts=np.zeros((nodes, FAN, ROW), np.int32),
+        usual=np.zeros((nodes, FAN)),
+        steps=np.zeros(nodes, np.int32),
+        slots=np.zeros((nodes, FAN), np.int32),
         above=np.zeros(nodes, np.int32),
+        depths=np.zeros(nodes, np.int32),
+        built=np.zeros(nodes, np.int32),
+        changes=np.zeros(nodes, np.int32),
         unions=np.zeros((nodes, FAN, 2, columns), np.int32),
         widths=np.zeros((nodes, FAN, 2, columns)),
         least=np.zeros((nodes, FAN, 2)),
@@ -97,8 +120,31 @@ def new_group_tree(groups: Groups) -> GroupTree:
         boxes=np.zeros((nodes, FAN, 2, columns), np.int32),
         facts=np.zeros((nodes, FAN, 2)),
         leaves=np.full(several, -1, np.int32),
-        state=np.zeros(3, np.int64),
+        state=np.zeros(7, np.int64),
     )
+    tree.state[RESHAPES] = reshapes
+    return tree
+
+
+def groups_with_room(groups: Groups, room: int) -> Groups:
+    """The same groups with room for so many."""
+    return Groups(
+        lo=roomier(groups.lo, room),
+        hi=roomier(groups.hi, room),
+        sizes=roomier(groups.sizes, room),
+        losses=roomier(groups.losses, room),
+    )
+
+
+def tree_with_room(tree: GroupTree, groups: int) -> GroupTree:
+    """The same tree with room for so many groups."""
+    rooms = {name: (int(tree.state[LEAVES]) if name in OF_LEAVES else int(tree.state[NODES])) for name in tree._fields}
+    parts = {
+        name: roomier(part[: rooms[name]], 2 * groups + 2)  # what is not in use is not copied, nor ever touched
+        for name, part in tree._asdict().items()
+        if name not in ("leaves", "state")
+    }
+    return GroupTree(**parts, leaves=roomier(tree.leaves, groups, -1), state=tree.state)
 
 
 @kernel
@@ -111,41 +157,88 @@ def build(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
         if groups.sizes[group] > 0:
             order[alive] = group
             alive += 1
-    tree.state[CHANGES], tree.state[ALIVE], tree.state[DEPTH] = 0, alive, 0
-    tree.counts[0], tree.above[0] = 0, -1
-    spans = np.empty((alive + 1, 3), np.int32)  # of each node: where its groups are in `order`, its depth
-    spans[0, 0], spans[0, 1], spans[0, 2] = 0, alive, 1
+    tree.state[NODES], tree.state[LEAVES], tree.state[DEPTH] = 1, 0, 0
+    tree.state[FREE_NODE], tree.state[FREE_LEAF], tree.state[WORN] = -1, -1, -1
+    tree.above[0], tree.depths[0] = -1, 0
+    plant(tree, costs, groups, ZERO, order[:alive])
+
+
+@inner
+def plant(tree: GroupTree, costs: CostTables, groups: Groups, top: int, order: Ints) -> None:
+    """Make all that is below a node out of these groups; `order` is rearranged."""
+    planted = np.empty(len(order) + 1, np.int32)
+    spans = np.empty((len(order) + 1, 2), np.int32)  # of each node planted: where its groups are in `order`
     starts = np.zeros(FAN + 1, np.int64)
-    nodes, leaves, node = 1, 0, 0
-    while node < nodes and alive > 0:
-        start, depth = spans[node, 0], spans[node, 2]
-        tree.state[DEPTH] = max(tree.state[DEPTH], depth)
-        parts = divide(costs, groups.lo, groups.hi, groups.losses, order[start : spans[node, 1]], starts, False)
+    planted[0], spans[0, 0], spans[0, 1] = top, 0, len(order)
+    several = 1
+    at = 0
+    while at < several:
+        node, start, end = planted[at] + ZERO, spans[at, 0], spans[at, 1]
+        tree.built[node], tree.changes[node] = end - start, 0
+        tree.state[DEPTH] = max(tree.state[DEPTH], tree.depths[node])
+        parts, steps = 0, 0
+        if end > start:
+            parts, steps = divide(
+                costs,
+                groups.lo,
+                groups.hi,
+                groups.losses,
+                order[start:end],
+                starts,
+                tree.cuts[node],
+                tree.usual[node],
+                False,
+            )
+        tree.steps[node] = steps
         tree.counts[node] = parts
+        for part in range(FAN):
+            tree.slots[node, part] = part if part < parts else -1
         for part in range(parts):
             first, last = start + starts[part], start + starts[part + 1]
-            summarize(tree, costs, groups, order[first:last], node, part)
             if last - first <= FAN:
-                tree.children[node, part] = -1 - leaves
-                fill(tree, groups, order[first:last], leaves)
-                tree.parents[leaves] = node
-                leaves += 1
+                leaf = new_leaf(tree, node, part + ZERO)
+                tree.sizes[leaf] = last - first
+                for place in range(last - first):
+                    tree.members[leaf, place] = order[first + place]
+                    tree.leaves[order[first + place]] = leaf
+                    copy_group(tree, groups, leaf, place)
             else:
-                tree.children[node, part] = nodes
-                tree.above[nodes] = node
-                spans[nodes, 0], spans[nodes, 1], spans[nodes, 2] = first, last, depth + 1
-                nodes += 1
-        node += 1
+                below = new_node(tree, node)
+                tree.children[node, part] = below
+                planted[several], spans[several, 0], spans[several, 1] = below, first, last
+                several += 1
+        at += 1
+    for at in range(several - 1, -1, -1):
+        node = planted[at] + ZERO
+        for part in range(tree.counts[node]):
+            summarize(tree, costs, node, part + ZERO)
 
 
-@kernel
-def fill(tree: GroupTree, groups: Groups, members: Ints, leaf: int) -> None:
-    """Put groups into a leaf."""
-    tree.sizes[leaf] = len(members)
-    for place in range(len(members)):
-        tree.members[leaf, place] = members[place]
-        tree.leaves[members[place]] = leaf
-        copy_group(tree, groups, leaf, place)
+@inlined
+def new_node(tree: GroupTree, parent: int) -> int:
+    """A node that is in no use, below another."""
+    node = tree.state[FREE_NODE]
+    if node >= 0:
+        tree.state[FREE_NODE] = tree.above[node]
+    else:
+        node = tree.state[NODES]
+        tree.state[NODES] += 1
+    tree.above[node], tree.depths[node] = parent, tree.depths[parent] + 1
+    return node
+
+
+@inlined
+def new_leaf(tree: GroupTree, node: int, part: int) -> int:
+    """A leaf that is in no use becomes a child of a node."""
+    leaf = tree.state[FREE_LEAF]
+    if leaf >= 0:
+        tree.state[FREE_LEAF] = tree.parents[leaf]
+    else:
+        leaf = tree.state[LEAVES]
+        tree.state[LEAVES] += 1
+    tree.children[node, part] = -1 - leaf
+    tree.parents[leaf], tree.sizes[leaf] = node, 0
+    return leaf
 
 
 @inlined
@@ -157,89 +250,39 @@ def copy_group(tree: GroupTree, groups: Groups, leaf: int, place: int) -> None:
     tree.facts[leaf, place, LOSS], tree.facts[leaf, place, SIZE] = groups.losses[group], groups.sizes[group]
 
 
-@kernel
-def summarize(tree: GroupTree, costs: CostTables, groups: Groups, members: Ints, node: int, child: int) -> None:
-    """What a node keeps of the groups of a child."""
+@inlined
+def summarize(tree: GroupTree, costs: CostTables, node: int, part: int) -> bool:
+    """What a node keeps of a child, from what the child has; whether that is anything new."""
+    child = tree.children[node, part]
+    leaf = -1 - child
+    several = tree.sizes[leaf] if child < 0 else tree.counts[child]
     loss, size = np.inf, np.inf
-    for group in members:
-        loss, size = min(loss, groups.losses[group]), min(size, float(groups.sizes[group]))
-    tree.least[node, child, LOSS], tree.least[node, child, SIZE] = loss, size
-    for j in range(groups.lo.shape[1]):
-        low, high = groups.lo[members[0], j], groups.hi[members[0], j]
-        narrowest = widest = cell_cost(costs, j, low, high)
-        for group in members[1:]:
-            lo, hi = groups.lo[group, j], groups.hi[group, j]
-            width = cell_cost(costs, j, lo, hi)
+    for place in range(several):
+        if child < 0:
+            loss, size = min(loss, tree.facts[leaf, place, LOSS]), min(size, tree.facts[leaf, place, SIZE])
+        else:
+            loss, size = min(loss, tree.least[child, place, LOSS]), min(size, tree.least[child, place, SIZE])
+    new = loss != tree.least[node, part, LOSS] or size != tree.least[node, part, SIZE]
+    tree.least[node, part, LOSS], tree.least[node, part, SIZE] = loss, size
+    for j in range(tree.unions.shape[3]):
+        low, high, narrowest, widest = np.int32(2**31 - 1), np.int32(-1), np.inf, 0.0
+        for place in range(several):
+            if child < 0:
+                lo, hi = tree.boxes[leaf, place, LO, j], tree.boxes[leaf, place, HI, j]
+                narrow = cell_cost(costs, j, lo, hi)
+                wide = narrow
+            else:
+                lo, hi = tree.unions[child, place, LO, j], tree.unions[child, place, HI, j]
+                narrow, wide = tree.widths[child, place, NARROWEST, j], tree.widths[child, place, WIDEST, j]
             low, high = min(low, lo), max(high, hi)
-            narrowest, widest = min(narrowest, width), max(widest, width)
-        tree.unions[node, child, LO, j], tree.unions[node, child, HI, j] = low, high
-        tree.widths[node, child, NARROWEST, j], tree.widths[node, child, WIDEST, j] = narrowest, widest
-
-
-@kernel
-def absorb(tree: GroupTree, costs: CostTables, groups: Groups, group: int, other: int) -> None:
-    """A group takes in another, which is dead afterwards."""
-    for j in range(groups.lo.shape[1]):
-        groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
-        groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
-    groups.sizes[group] += groups.sizes[other]
-    groups.sizes[other] = 0
-    groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
-    settle(tree, costs, groups, other)
-    settle(tree, costs, groups, group)
-
-
-@kernel
-def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
-    """A group has another box or size now, or is dead: what the tree keeps of it follows, as far up as it matters."""
-    leaf = tree.leaves[group]
-    if leaf < 0:
-        return
-    tree.state[CHANGES] += 1
-    if 2 * tree.state[CHANGES] > tree.state[ALIVE]:
-        build(tree, costs, groups)
-        return
-    place = 0
-    while tree.members[leaf, place] != group:
-        place += 1
-    if groups.sizes[group] == 0:
-        last = tree.sizes[leaf] - 1
-        tree.members[leaf, place] = tree.members[leaf, last]
-        tree.sizes[leaf], tree.leaves[group] = last, -1
-        if place < last:
-            copy_group(tree, groups, leaf, place)
-        return
-    copy_group(tree, groups, leaf, place)
-    widen(tree, costs, groups, group, leaf)
-
-
-@kernel
-def widen(tree: GroupTree, costs: CostTables, groups: Groups, group: int, leaf: int) -> None:
-    """The nodes above a leaf make room for a group of it."""
-    below, node = -1 - leaf, tree.parents[leaf]
-    new = True
-    while node >= 0 and new:
-        child = 0
-        while tree.children[node, child] != below:
-            child += 1
-        new = (
-            groups.losses[group] < tree.least[node, child, LOSS] or groups.sizes[group] < tree.least[node, child, SIZE]
-        )
-        tree.least[node, child, LOSS] = min(tree.least[node, child, LOSS], groups.losses[group])
-        tree.least[node, child, SIZE] = min(tree.least[node, child, SIZE], float(groups.sizes[group]))
-        for j in range(groups.lo.shape[1]):
-            lo, hi = groups.lo[group, j], groups.hi[group, j]
-            low, high = tree.unions[node, child, LO, j], tree.unions[node, child, HI, j]
-            if lo < low or hi > high:
-                tree.unions[node, child, LO, j], tree.unions[node, child, HI, j] = min(low, lo), max(high, hi)
-                new = True
-            width = cell_cost(costs, j, lo, hi)
-            narrowest, widest = tree.widths[node, child, NARROWEST, j], tree.widths[node, child, WIDEST, j]
-            if width < narrowest or width > widest:
-                tree.widths[node, child, NARROWEST, j] = min(narrowest, width)
-                tree.widths[node, child, WIDEST, j] = max(widest, width)
-                new = True
-        below, node = node, tree.above[node]
+            narrowest, widest = min(narrowest, narrow), max(widest, wide)
+        if low != tree.unions[node, part, LO, j] or high != tree.unions[node, part, HI, j]:
+            tree.unions[node, part, LO, j], tree.unions[node, part, HI, j] = low, high
+            new = True
+        if narrowest != tree.widths[node, part, NARROWEST, j] or widest != tree.widths[node, part, WIDEST, j]:
+            tree.widths[node, part, NARROWEST, j], tree.widths[node, part, WIDEST, j] = narrowest, widest
+            new = True
+    return new
 
 
 @kernel
@@ -266,9 +309,9 @@ def best_group(
     children, unions, widths, least = tree.children, tree.unions, tree.widths, tree.least
     members, boxes, facts = tree.members, tree.boxes, tree.facts
     best, smallest, chosen = below, -1.0, NOBODY
-    room = FAN * (tree.state[DEPTH] + 1)
+    room = FAN * (tree.state[DEPTH] + 2)
     stack, bounds, sizes = np.empty(room, np.int64), np.empty(room), np.empty(room)
-    top = 1 if tree.state[ALIVE] > 0 else 0
+    top = 1 if tree.counts[0] > 0 else 0
     stack[0], bounds[0], sizes[0] = 0, -np.inf, 0.0
     while top > 0:
         top -= 1

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.division import FAN, divide
+from shoal.boxes.division import FAN, ROW, divide
 from shoal.boxes.kernels import cell_cost
 from shoal.compiling import kernel
 
@@ -76,7 +76,7 @@ def grow(tree: RecordTree, costs: CostTables, order: Ints, far: bool) -> int:
     """Build the tree over these records, whose order changes; how many nodes it has."""
     spans = np.zeros((len(tree.entries), 3), np.int32)  # of each node: where its records are in `order`, its depth
     spans[0, 1] = len(order)
-    starts = np.zeros(FAN + 1, np.int64)
+    starts, cuts, usual = np.zeros(FAN + 1, np.int64), np.zeros((FAN, ROW), np.int32), np.zeros(FAN)
     tree.shape[0, ABOVE] = -1
     used, node = 1, 0
     while node < used:
@@ -97,7 +97,7 @@ def grow(tree: RecordTree, costs: CostTables, order: Ints, far: bool) -> int:
                 tree.entries[node, place - start] = order[place]
                 tree.leaves[order[place]] = node
         else:
-            parts = divide(costs, tree.codes, tree.codes, tree.own, order[start:end], starts, far)
+            parts, _ = divide(costs, tree.codes, tree.codes, tree.own, order[start:end], starts, cuts, usual, far)
             tree.shape[node, ENTRIES] = parts
             for part in range(parts):
                 tree.entries[node, part] = used

@@ -12,6 +12,7 @@ from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
+from shoal.optimize import OPTIMIZERS
 from shoal.release.write import check_target, manifest_path
 
 
@@ -34,6 +35,7 @@ def anonymize(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),
     ] = None,
+    optimize: Annotated[str | None, typer.Option(help=f"Lower the loss afterwards: {', '.join(OPTIMIZERS)}.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Repeat the random choices of a method; the order of the rows is always new.")
     ] = None,
@@ -62,6 +64,7 @@ def anonymize(
             method=method,
             measure=measure,
             seed=seed,
+            optimize=optimize,
             bounds=bounds,
             progress=bar,
             **_options(method, option or []),

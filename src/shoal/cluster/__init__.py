@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.errors import InternalError, ParameterError, one_of, whole_number
+from shoal.optimize import check_optimizer, optimized
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, check_k
 from shoal.privacy.sensitive import sensitive_column
@@ -121,8 +122,9 @@ def cluster(
     seed: int | None = None,
     progress: Progress = SILENT,
     options: Mapping[str, object] | None = None,
+    optimize: str | None = None,
 ) -> Partition:
-    """Partition the records into groups of at least k that satisfy the rules.
+    """Partition the records into groups of at least k that satisfy the rules; `optimize` it afterwards, if asked to.
 
     A method keeps the rules as far as its paper says how; groups that do not satisfy them are mended afterwards (see
     `repair.py`), and k is counted in people where the schema says whose record it is.
@@ -131,7 +133,7 @@ def cluster(
     satisfies every rule), and the same records, arguments and seed give the same partition.
     """
     options = dict(options or {})
-    check_parameters(k, method, measure, options, seed)
+    check_parameters(k, method, measure, options, seed, optimize)
     privacy = Privacy.of(records, k, rules)
     progress.stage("loading the kernels")
     compiling = importlib.import_module("shoal.compiling")
@@ -146,14 +148,27 @@ def cluster(
         repair = importlib.import_module("shoal.cluster.repair")
         labels = repair.mended(task, partition.labels)
         partition = Partition.from_labels(records.codes, labels, privacy)
+    if optimize is not None:
+        labels = optimized(optimize, records.codes, partition.labels, costs, privacy, progress)
+        if privacy.people is not None:  # groups that are published alike now
+            labels = importlib.import_module("shoal.cluster.repair").mended(task, labels)
+        partition = Partition.from_labels(records.codes, labels, privacy)
     if not partition.publishable:
         raise InternalError(f"method {method!r} broke its promise: {'; '.join(partition.obstacles())}.")
     return partition
 
 
-def check_parameters(k: int, method: str, measure: str, options: Mapping[str, object], seed: int | None = None) -> None:
+def check_parameters(
+    k: int,
+    method: str,
+    measure: str,
+    options: Mapping[str, object],
+    seed: int | None = None,
+    optimize: str | None = None,
+) -> None:
     """Refuse what can be refused before any data is read."""
     check_k(k)
+    check_optimizer(optimize)
     if seed is not None:
         whole_number("seed", seed, least=0)
     if method not in METHODS:

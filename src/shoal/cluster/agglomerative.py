@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes, without_gaps
+from shoal.boxes.group_changes import absorb, settle, tend
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
-    absorb,
     best_group,
     build,
     new_group_tree,
     new_groups,
-    settle,
     weigh,
 )
 from shoal.boxes.kernels import box_cost
@@ -186,6 +185,7 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
     """Look for neighbours and merge until the budget of steps is spent or one group is left in the pool."""
     while budget > 0 and work.marks[1] > 1:
         budget -= 1
+        tend(tree, costs, groups)
         if work.marks[0] < len(groups.sizes):
             group = work.marks[0]
             work.marks[0] += 1

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import DENSE_SIZE, CostTables, cost_tables
 from shoal.boxes.geometry import without_gaps
 from shoal.boxes.kernels import cell_cost
+from shoal.boxes.members import Members, box_without, members_of, move
 from shoal.cluster import Task
-from shoal.cluster.members import Members, box_without, members_of, move
 from shoal.compiling import inlined, kernel
 from shoal.errors import ParameterError
 from shoal.privacy.counts import count_all, join, leave, may_join, may_leave, new_counts

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, settle, weigh
+from shoal.boxes.group_changes import settle, tend
+from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
 from shoal.boxes.kernels import box_cost
+from shoal.boxes.members import Members, box_without, members_of, move
 from shoal.cluster import Task
 from shoal.cluster.agglomerative import merge_small
-from shoal.cluster.members import Members, box_without, members_of, move
 from shoal.compiling import ZERO, kernel
 from shoal.privacy.counts import GroupCounts, count_all, join, leave, may_leave, new_counts
 from shoal.privacy.tables import PrivacyTables
@@ -124,6 +125,7 @@ def move_some(
             join(privacy, counts, record, there)
         settle(tree, costs, groups, here)
         settle(tree, costs, groups, there)
+        tend(tree, costs, groups)
         work.marks[1] += 1
         work.gained[0] += saved - (groups.sizes[there] * groups.losses[there] - before)
     work.marks[0] = last

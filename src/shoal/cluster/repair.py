@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from shoal.boxes.cells import cell_texts
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes, without_gaps
+from shoal.boxes.group_changes import absorb, tend
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
-    absorb,
     best_group,
     build,
     new_group_tree,
@@ -134,6 +134,7 @@ def merge_some(
         work.into[other] = group
         work.marks[0] -= 1
         absorb(tree, costs, groups, group, other)
+        tend(tree, costs, groups)
 
 
 @kernel

@@ -65,7 +65,7 @@ class IntervalLevels:
                     hint="Widths must nest, for example [5, 10, 20].",
                 )
 
-    def grow(self, axis: Axis, leaves: list[str], domain: tuple[float, float]) -> Tree:
+    def grow(self, axis: Axis, leaves: list[str], domain: tuple[float, float], measured: Axis | None = None) -> Tree:
         """The tree over sorted distinct numbers. Whole numbers get closed labels (`[30..34]`), others `[30..35)`."""
         whole = axis.dtype.kind == "i" and all(float(x).is_integer() for x in (*self.widths, self.origin))
         if len(axis) and max(abs(float(axis[0])), abs(float(axis[-1]))) / self.widths[0] > 2**52:
@@ -81,7 +81,8 @@ class IntervalLevels:
             ends = [self._bound((index + 1) * times, whole) - (1 if whole else 0) for index in distinct]
             names = [_closed(a, b) if whole else f"[{a!r}..{b!r})" for a, b in zip(starts, ends, strict=True)]
             levels.append(_Level(bins, names, np.array(starts, axis.dtype), np.array(ends, axis.dtype)))
-        return _grow_axis(axis, leaves, levels, domain, 1.0 if axis.dtype.kind == "i" else 0.0)
+        unit = 1.0 if axis.dtype.kind == "i" else 0.0
+        return _grow_axis(axis, leaves, levels, domain, unit, axis if measured is None else measured)
 
     def _bound(self, index: int, whole: bool) -> float:
         """Where the finest interval with this number begins: exact, or without the noise of floating point (0.3)."""
@@ -133,7 +134,7 @@ class DateLevels:
                 hint=f"The order is {', '.join(DATE_LEVELS)}.",
             )
 
-    def grow(self, axis: Axis, leaves: list[str], domain: tuple[float, float]) -> Tree:
+    def grow(self, axis: Axis, leaves: list[str], domain: tuple[float, float], measured: Axis | None = None) -> Tree:
         """The tree over sorted distinct days."""
         months = axis.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 1970 * 12
         levels: list[_Level] = []
@@ -149,7 +150,7 @@ class DateLevels:
                     _first_day((distinct + 1) * length) - 1,
                 )
             )
-        return _grow_axis(axis, leaves, levels, domain, 1.0)
+        return _grow_axis(axis, leaves, levels, domain, 1.0, axis if measured is None else measured)
 
 
 def _first_day(months: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -165,14 +166,18 @@ class _Level:
     ends: Axis
 
 
-def _grow_axis(axis: Axis, leaves: list[str], levels: list[_Level], domain: tuple[float, float], unit: float) -> Tree:
+def _grow_axis(
+    axis: Axis, leaves: list[str], levels: list[_Level], domain: tuple[float, float], unit: float, measured: Axis
+) -> Tree:
     """Levels of intervals on an axis; a breadth is the interval's share of the declared or seen domain.
 
     Whole numbers and days are counted (unit 1: from a to b there are b − a + 1 values), others measured (unit 0).
+    `measured`: the values that the domain was made of; others count nothing.
     """
     span = max(domain[1] - domain[0], unit)
     # Values outside a declared domain widen what is counted, not what it is measured against: costs clamp at full.
-    low, high = min(domain[0], float(axis[0])) if len(axis) else 0, max(domain[1], float(axis[-1])) if len(axis) else 0
+    low = min(domain[0], float(measured[0])) if len(measured) else 0
+    high = max(domain[1], float(measured[-1])) if len(measured) else 0
     tree = grow_levels(leaves, [(level.keys, level.names) for level in levels])
     parts = [np.array([high - low])]
     for level in reversed(levels):

@@ -75,6 +75,14 @@ class Tree:
         paths[size:, 1] = len(self.labels) + np.arange(len(values))
         return tree_of(self.leaves + values, self.labels + values, paths).at_least(self.min_level)
 
+    def counting(self, counted: NDArray[np.bool_]) -> Tree:
+        """The same tree, where only these leaves make breadths: others came after the domain was frozen."""
+        below = np.zeros(len(self.labels))
+        for depth in range(self.paths.shape[1]):
+            reached = counted & (self.paths[:, depth] >= 0)
+            np.add.at(below, self.paths[reached, depth], 1.0)
+        return replace(self, breadths=np.maximum(below - 1, 0) / max(1, int(counted.sum()) - 1))
+
 
 def lowest_common(paths: Ints, first: Ints, last: Ints) -> Ints:
     """The last node that two paths share, elementwise. Row 0 of a table with a row for "missing" has no node: −1."""

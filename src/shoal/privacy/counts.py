@@ -21,6 +21,7 @@ from shoal.compiling import constant, kernel
 from shoal.privacy.kernels import SIZE, column_lacks
 from shoal.privacy.tables import PrivacyTables
 from shoal.privacy.tally import Tally, begin, both_lack, end, to_left
+from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -40,17 +41,18 @@ class GroupCounts(NamedTuple):
     free: Ints  # [the first free entry]
     run_values: Ints  # room for one run
     run_counts: Longs
+    room: Longs  # [for how many records]
 
 
 def new_counts(tables: PrivacyTables, groups: int, records: int | None = None) -> GroupCounts:
     """Room for so many groups (all empty) and records (those of the tables)."""
     records = len(tables.values) if records is None else records
-    bags = tables.values.shape[1] * (2 if tables.by_people else 1) + tables.by_people
+    bags = _bags(tables)
     entries = records * bags
     nexts = np.arange(1, entries + 1, dtype=np.int32)
     if entries:
         nexts[-1] = NONE
-    longest = int(tables.layout[:, SIZE].max(initial=1)) + 1
+    longest = _longest(tables)
     return GroupCounts(
         sizes=np.zeros(groups, np.int64),
         people=np.zeros(groups, np.int64),
@@ -61,14 +63,57 @@ def new_counts(tables: PrivacyTables, groups: int, records: int | None = None) -
         free=np.array([0 if entries else NONE], np.int32),
         run_values=np.zeros(longest, np.int32),
         run_counts=np.zeros(longest, np.int64),
+        room=np.array([records]),
     )
+
+
+def with_room(counts: GroupCounts, tables: PrivacyTables, groups: int, records: int) -> GroupCounts:
+    """The same counts with room for so many groups and records."""
+    used, entries, longest = len(counts.keys), records * _bags(tables), _longest(tables)
+    nexts = roomier(counts.nexts, entries)
+    free = counts.free
+    if entries > used:
+        nexts[used:] = np.arange(used + 1, entries + 1)
+        nexts[-1] = free[0]
+        free = np.array([used], np.int32)
+    return GroupCounts(
+        sizes=roomier(counts.sizes, groups),
+        people=roomier(counts.people, groups),
+        heads=roomier(counts.heads, groups, -1),
+        keys=roomier(counts.keys, entries),
+        counts=roomier(counts.counts, entries),
+        nexts=nexts,
+        free=free,
+        run_values=np.zeros(longest, np.int32),
+        run_counts=np.zeros(longest, np.int64),
+        room=np.array([max(records, int(counts.room[0]))]),
+    )
+
+
+def _bags(tables: PrivacyTables) -> int:
+    return tables.values.shape[1] * (2 if tables.by_people else 1) + tables.by_people
+
+
+def _longest(tables: PrivacyTables) -> int:
+    return int(tables.layout[:, SIZE].max(initial=1)) + 1
+
+
+@kernel
+def recode_bag(counts: GroupCounts, bag: int, moved: Ints) -> None:
+    """The keys of a bag get new names, in the same order."""
+    for group in range(len(counts.heads)):
+        at = counts.heads[group, bag]
+        while at != NONE:
+            counts.keys[at] = moved[counts.keys[at]]
+            at = counts.nexts[at]
 
 
 @kernel
 def count_all(tables: PrivacyTables, counts: GroupCounts, labels: Ints) -> None:
-    """Every record joins its group."""
+    """Every record joins its group; those without one (−1) do not."""
     for record in range(len(labels)):
-        join(tables, counts, record, labels[record])
+        if labels[record] >= 0:
+            join(tables, counts, record, labels[record])
 
 
 @kernel

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.privacy.requirements import ALPHA, CLOSENESS, Rule
 from shoal.privacy.sensitive import Distribution, SensitiveColumn, sensitive_column
-from shoal.privacy.tables import Ints, Longs, PrivacyTables, privacy_tables
+from shoal.privacy.tables import Ints, Layout, Longs, PrivacyTables, privacy_tables
 from shoal.records.encode import Records
 
 
@@ -51,12 +51,17 @@ class Privacy:
         rules: Sequence[Rule] = (),
         *,
         reference: Mapping[str, Distribution] | None = None,
+        quiet: bool = False,
     ) -> Privacy:
-        """`reference`: the distributions that closeness is measured against, frozen for the epoch, by column."""
+        """`reference`: the distributions that closeness is measured against, frozen for the epoch, by column.
+
+        `quiet`: say nothing of missing values; it has been said before.
+        """
         names = list(dict.fromkeys(rule.column for rule in rules))
-        columns = [sensitive_column(name, records, (reference or {}).get(name)) for name in names]
+        columns = [sensitive_column(name, records, (reference or {}).get(name), quiet=quiet) for name in names]
         for rule in rules:
-            _check_value(rule, columns[names.index(rule.column)], records)
+            if not quiet:
+                _check_value(rule, columns[names.index(rule.column)], records)
         return cls(int(k), tuple(rules), tuple(columns), records.people, len(records))
 
     @classmethod
@@ -76,6 +81,16 @@ class Privacy:
     @cached_property
     def tables(self) -> PrivacyTables:
         return privacy_tables(self.k, self.rules, self.columns, self.people, self.records)
+
+    def distributions(self) -> dict[str, Distribution]:
+        """What closeness is measured against, by column: the share of every value; None is missing."""
+        kept: dict[str, Distribution] = {}
+        for column, layout in zip(self.columns, self.tables.layout, strict=True):
+            start = layout[Layout.SHARES]
+            shares = self.tables.numbers[start : start + column.size].tolist()
+            known: list[tuple[str | None, float]] = list(zip([None, *column.texts], shares, strict=True))
+            kept[column.name] = dict(known if column.some_missing else known[1:])
+        return kept
 
     def facts_of(self, labels: Ints, groups: int) -> GroupFacts:
         """Look at every group. Without rules and people no kernel is needed."""

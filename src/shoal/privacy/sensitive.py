@@ -38,6 +38,7 @@ class SensitiveColumn:
     tree: Tree | None  # over the codes from 1 on, where the distance is hierarchical
     frozen: Floats | None  # the reference distribution of the epoch, by code; None: that of these records
     is_text: bool  # the schema says that values are texts: 5 and 5.0 are two
+    some_missing: bool  # whether missing is a value that occurs, here or in the reference
 
     @property
     def size(self) -> int:
@@ -60,11 +61,14 @@ class SensitiveColumn:
         return counts / max(1, counts.sum()) if self.frozen is None else self.frozen
 
 
-def sensitive_column(name: str, records: Records, reference: Distribution | None = None) -> SensitiveColumn:
+def sensitive_column(
+    name: str, records: Records, reference: Distribution | None = None, *, quiet: bool = False
+) -> SensitiveColumn:
     """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
     column = records.schema.columns[name]
     array = records.carried[name].combine_chunks()
-    if array.null_count:
+    some_missing = array.null_count > 0 or None in (reference or ())
+    if array.null_count and not quiet:
         note = (
             f"column {name!r}: {array.null_count} sensitive values are missing; missing counts as a value of its own."
         )
@@ -84,7 +88,7 @@ def sensitive_column(name: str, records: Records, reference: Distribution | None
         for text, share in reference.items():
             frozen[places[text]] += share
     is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
-    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen, is_text)
+    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen, is_text, some_missing)
 
 
 def distance_of(column: Column) -> str:

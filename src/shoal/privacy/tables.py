@@ -47,8 +47,8 @@ class PrivacyTables(NamedTuple):
     k: int
     by_people: bool
     values: Ints  # (records, columns): sensitive codes
-    # (records, 1 + columns): a number for the person, and one for person and value in each column. Persons come first,
-    # then the pairs of each column. Empty unless people are counted.
+    # (records, 1 + columns): a number for the person, and one for person and value in each column; no number is used
+    # for two of them. Empty unless people are counted.
     whose: Ints
     pair_values: Ints  # the value of each of these numbers (of persons: none)
     layout: Longs  # (columns, Layout)
@@ -62,27 +62,45 @@ def privacy_tables(
     k: int, rules: Sequence[Rule], columns: Sequence[SensitiveColumn], people: Ints | None, records: int
 ) -> PrivacyTables:
     """The tables of these rules over these records."""
-    names = [column.name for column in columns]
     values = np.zeros((records, len(columns)), np.int32)
     whose = np.zeros((0 if people is None else records, 1 + len(columns)), np.int32)
     pair_values = [np.zeros(0, np.int32)]
     if people is not None:
         whose[:, 0] = people
-        pair_values.append(np.full(int(people.max()) + 1, -1, np.int32))
+        pair_values.append(np.full(int(people.max(initial=-1)) + 1, -1, np.int32))
     for j, column in enumerate(columns):
         values[:, j] = column.codes
         if people is not None:
             found, numbers = np.unique(people.astype(np.int64) * column.size + column.codes, return_inverse=True)
             whose[:, 1 + j] = numbers + sum(map(len, pair_values))
             pair_values.append((found % column.size).astype(np.int32))
+    pairs = [None if people is None else whose[:, 1 + j] for j in range(len(columns))]
+    shares = [
+        column.reference(_counts(column.codes, pair, column.size)) for column, pair in zip(columns, pairs, strict=True)
+    ]
+    return tables_over(k, rules, columns, shares, people is not None, values, whose, np.concatenate(pair_values))
+
+
+def tables_over(
+    k: int,
+    rules: Sequence[Rule],
+    columns: Sequence[SensitiveColumn],
+    shares: Sequence[Floats],
+    by_people: bool,
+    values: Ints,
+    whose: Ints,
+    pair_values: Ints,
+) -> PrivacyTables:
+    """The tables over arrays that are there already. `shares`: each column's reference distribution, by code."""
+    names = [column.name for column in columns]
     compared = {rule.column for rule in rules if rule.model == CLOSENESS}
-    layout, numbers_kept, paths = _column_tables(columns, compared, values, None if people is None else whose[:, 1:])
+    layout, numbers_kept, paths = _column_tables(columns, compared, shares)
     return PrivacyTables(
         k=k,
-        by_people=people is not None,
+        by_people=by_people,
         values=values,
         whose=whose,
-        pair_values=np.concatenate(pair_values),
+        pair_values=pair_values,
         layout=layout,
         rules=np.array([_rule(rule, names, columns) for rule in rules], np.int32).reshape(-1, 3),
         bounds=np.array([[rule.bound, rule.c] for rule in rules], np.float64).reshape(-1, 2),
@@ -92,20 +110,18 @@ def privacy_tables(
 
 
 def _column_tables(
-    columns: Sequence[SensitiveColumn], compared: Collection[str], values: Ints, pairs: Ints | None
+    columns: Sequence[SensitiveColumn], compared: Collection[str], distributions: Sequence[Floats]
 ) -> tuple[Longs, Floats, Ints]:
     """`layout`, `numbers` and `paths`."""
     layout = np.zeros((len(columns), len(Layout)), np.int64)
     numbers: list[Floats] = [np.zeros(0)]
     paths: list[Ints] = [np.zeros(0, np.int32)]
     before = 0
-    for j, column in enumerate(columns):
-        counts = _counts(values[:, j], None if pairs is None else pairs[:, j], column.size)
-        shares = column.reference(counts)
+    for j, (column, shares) in enumerate(zip(columns, distributions, strict=True)):
         tree = _tree_tables(column, shares)
         layout[j, Layout.VALUES], layout[j, Layout.SIZE] = before, column.size
         layout[j, Layout.IN_ORDER] = column.distance != "equal" and column.name in compared
-        layout[j, Layout.FIRST] = 0 if shares[0] > 0 or counts[0] > 0 else 1
+        layout[j, Layout.FIRST] = 0 if column.some_missing else 1
         layout[j, Layout.DEPTH], layout[j, Layout.PATHS] = tree.paths.shape[1], sum(map(len, paths))
         paths.append(tree.paths.ravel())
         sums = np.cumsum(shares)

@@ -8,6 +8,7 @@ conditions of the similar-B-tree paper). Codes live in memory only; they are nev
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -37,6 +38,8 @@ class CodeBook:
     axis: Axis | None  # the place of each code from 1 on: numbers (whole or not), days
     domain: tuple[float, float] | None  # the smallest and largest value of the axis; frozen per epoch
     counts: NDArray[np.int64]  # how many records have each code from 0 on; frozen per epoch
+    # Which codes from 1 on have come since the epoch began (`growing.py`): they count nothing in its domain.
+    fresh: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -60,37 +63,46 @@ def make_codebook(name: str, column: Column, data: pa.ChunkedArray, missing: tup
 
 
 def _axis_book(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> tuple[CodeBook, Codes]:
-    if column.type == ColumnType.DATE:
-        array = as_days(name, data, missing, column.format).cast(pa.int32()).cast(pa.int64())
-    else:
-        array = as_numbers(name, data, missing)
+    array = axis_values(name, column, data, missing)
     present = array.is_valid().to_numpy(zero_copy_only=False)
     axis, ranks = np.unique(array.drop_null().to_numpy(), return_inverse=True)
     codes = np.zeros(len(array), np.int32)
     codes[present] = ranks + 1
-    texts = _axis_texts(axis, column)
-    domain = _domain(column, axis)
+    texts = axis_texts(axis, column)
+    domain = axis_domain(column, axis)
     outside = int(((axis < domain[0]) | (axis > domain[1]))[ranks].sum())
     if outside:
         note = (
             f"column {name!r}: {outside} values lie outside its domain; they are kept, and cost at most as much as *."
         )
         warnings.warn(note, ShoalWarning, stacklevel=2)
-    tree = None
-    rule = column.grower.rule if column.grower else None
-    if isinstance(rule, IntervalLevels | DateLevels):
-        tree = rule.grow(axis, texts, domain).at_least(column.min_level)
+    tree = axis_tree(column, axis, texts, domain, axis)
     counts = np.bincount(codes, minlength=len(texts) + 1)
     return CodeBook(name, column, texts, tree, axis, domain, counts), codes
 
 
-def _axis_texts(axis: Axis, column: Column) -> list[str]:
+def axis_tree(column: Column, axis: Axis, texts: list[str], domain: tuple[float, float], measured: Axis) -> Tree | None:
+    """The levels above an axis, where the column has any. `measured`: the values that the domain was made of."""
+    rule = column.grower.rule if column.grower else None
+    if isinstance(rule, IntervalLevels | DateLevels):
+        return rule.grow(axis, texts, domain, measured).at_least(column.min_level)
+    return None
+
+
+def axis_values(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
+    """Numbers, or days since 1970-01-01."""
+    if column.type == ColumnType.DATE:
+        return as_days(name, data, missing, column.format).cast(pa.int32()).cast(pa.int64())
+    return as_numbers(name, data, missing)
+
+
+def axis_texts(axis: Axis, column: Column) -> list[str]:
     if column.type == ColumnType.DATE:
         return [date.fromordinal(int(day) + EPOCH).isoformat() for day in axis.tolist()]
     return [str(value) if isinstance(value, int) else number_text(value) for value in axis.tolist()]
 
 
-def _domain(column: Column, axis: Axis) -> tuple[float, float]:
+def axis_domain(column: Column, axis: Axis) -> tuple[float, float]:
     if column.domain is not None:
         if column.type == ColumnType.DATE:
             low, high = day_numbers(column.domain)
@@ -103,9 +115,8 @@ def _domain(column: Column, axis: Axis) -> tuple[float, float]:
 def _text_book(
     name: str, column: Column, hierarchy: Hierarchy, data: pa.ChunkedArray, missing: tuple[str, ...]
 ) -> tuple[CodeBook, Codes]:
-    coded = _texts(name, column, data, missing).dictionary_encode()
+    coded = text_values(name, column, hierarchy, data, missing)
     found = coded.dictionary.to_pylist()
-    _refuse_reserved(name, column, hierarchy, coded)
     tree = hierarchy.grow(found)
     places = {leaf: place for place, leaf in enumerate(tree.leaves)}
     unknown = [value not in places for value in found]
@@ -114,24 +125,40 @@ def _text_book(
         tree = tree.attach(new)
         places.update({leaf: place for place, leaf in enumerate(new, start=len(places))})
     else:
-        hint = 'Add it there, or say on_unknown = "attach" to put such values under the root. ' + NO_VALUE
-        _refuse(name, coded, unknown, "not in the hierarchy", hint)
+        refuse_unknown(name, coded, unknown)
     tree = tree.at_least(column.min_level)
-    lookup = np.array([places[value] + 1 for value in found], np.int32)
-    codes = np.zeros(len(coded), np.int32)
-    present = coded.indices.is_valid().to_numpy(zero_copy_only=False)
-    codes[present] = lookup[coded.indices.drop_null().to_numpy()]
+    codes = codes_of(coded, places)
     counts = np.bincount(codes, minlength=len(tree.leaves) + 1)
     return CodeBook(name, column, tree.leaves, tree, None, None, counts), codes
 
 
-def _texts(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
+def codes_of(coded: pa.DictionaryArray, places: Mapping[str, int]) -> Codes:
+    """The codes of texts, given the place of each among the leaves."""
+    lookup = np.array([places[value] + 1 for value in coded.dictionary.to_pylist()], np.int32)
+    codes = np.zeros(len(coded), np.int32)
+    present = coded.indices.is_valid().to_numpy(zero_copy_only=False)
+    codes[present] = lookup[coded.indices.drop_null().to_numpy()]
+    return codes
+
+
+def refuse_unknown(name: str, coded: pa.DictionaryArray, unknown: list[bool]) -> None:
+    hint = 'Add it there, or say on_unknown = "attach" to put such values under the root. ' + NO_VALUE
+    refuse_texts(name, coded, unknown, "not in the hierarchy", hint)
+
+
+def text_values(
+    name: str, column: Column, hierarchy: Hierarchy, data: pa.ChunkedArray, missing: tuple[str, ...]
+) -> pa.DictionaryArray:
     """Values as the hierarchy's leaves are written: a number by its shortest form, a date by ISO."""
     if column.type == ColumnType.DATE:
-        return as_days(name, data, missing, column.format).cast(pa.string())
-    if column.type == ColumnType.NUMERIC:
-        return as_text(name, as_numbers(name, data, missing), missing)
-    return as_text(name, data, missing)
+        array = as_days(name, data, missing, column.format).cast(pa.string())
+    elif column.type == ColumnType.NUMERIC:
+        array = as_text(name, as_numbers(name, data, missing), missing)
+    else:
+        array = as_text(name, data, missing)
+    coded = array.dictionary_encode()
+    _refuse_reserved(name, column, hierarchy, coded)
+    return coded
 
 
 def _refuse_reserved(name: str, column: Column, hierarchy: Hierarchy, coded: pa.DictionaryArray) -> None:
@@ -144,15 +171,17 @@ def _refuse_reserved(name: str, column: Column, hierarchy: Hierarchy, coded: pa.
         if len(lengths) > 1 and all(value.isdigit() for value in found):
             note = f"column {name!r} has codes of {' and '.join(map(str, lengths))} digits; were leading zeros lost?"
             warnings.warn(note, ShoalWarning, stacklevel=2)
-        _refuse(name, coded, endless, f"not a code of up to {LONGEST_CODE} characters", "Make the column categorical.")
+        refuse_texts(
+            name, coded, endless, f"not a code of up to {LONGEST_CODE} characters", "Make the column categorical."
+        )
     else:
         stars = [value == ROOT for value in found]
-    _refuse(name, coded, stars, f"holds {ROOT!r}, which stands for generalized values", "Rename it.")
+    refuse_texts(name, coded, stars, f"holds {ROOT!r}, which stands for generalized values", "Rename it.")
     if column.generalize == "set":
         sets = [value.startswith("{") and value.endswith("}") for value in found]
-        _refuse(name, coded, sets, "looks like a set of values", "Rename it.")
+        refuse_texts(name, coded, sets, "looks like a set of values", "Rename it.")
 
 
-def _refuse(name: str, coded: pa.DictionaryArray, bad: list[bool], fault: str, hint: str) -> None:
+def refuse_texts(name: str, coded: pa.DictionaryArray, bad: list[bool], fault: str, hint: str) -> None:
     if any(bad):
         refuse(name, coded.dictionary.take(coded.indices), pa.array(bad, pa.bool_()).take(coded.indices), fault, hint)

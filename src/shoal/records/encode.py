@@ -57,7 +57,7 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
             books.append(book)
         carried = pa.table(
             {
-                name: _carry(name, schema.columns[name], table[name], schema.missing)
+                name: carry(name, schema.columns[name], table[name], schema.missing)
                 for name in schema.names(Role.SENSITIVE, Role.INSENSITIVE)
             }
         )
@@ -102,7 +102,7 @@ def _check_key(name: str, keys: pa.Array) -> None:
     )
 
 
-def _carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
+def carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
     """A column that is published as it is: decoded (no dictionary comes along), typed if the schema says how."""
     match column.type:
         case ColumnType.NUMERIC:

@@ -131,13 +131,15 @@ def refuse(name: str, array: pa.Array, bad: pa.Array | NDArray[np.bool_], fault:
     flags = bad if isinstance(bad, np.ndarray) else pc.fill_null(bad, False).to_numpy(zero_copy_only=False)
     where = np.flatnonzero(flags)
     if len(where):
-        raise DataError(
+        error = DataError(
             f"column {name!r}, {row_list((where[:ROWS_KEPT] + 1).tolist(), len(where))}: {fault}.",
             hint=hint,
             column=name,
             rows=(where[:ROWS_KEPT] + 1).tolist(),
             values=array.take(pa.array(where[:ROWS_KEPT])).to_pylist(),
         )
+        error.fault, error.every_row = fault, (where + 1).tolist()
+        raise error
 
 
 def is_text(kind: pa.DataType) -> bool:

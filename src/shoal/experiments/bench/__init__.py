@@ -19,6 +19,7 @@ BENCHMARKS = {
     "groups": "shoal.experiments.bench.groups",
     "sequential": "shoal.experiments.bench.sequential",
     "agglomerative": "shoal.experiments.bench.agglomerative",
+    "maintenance": "shoal.experiments.bench.maintenance",
     "privacy": "shoal.experiments.bench.privacy",
     "tables": "shoal.experiments.bench.tables",
     "million": "shoal.experiments.bench.million",

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_tree import Groups
 from shoal.boxes.kernels import box_cost, cell_cost
-from shoal.cluster.members import box_without, move
+from shoal.boxes.members import box_without, move
 from shoal.cluster.moving import Work
 from shoal.compiling import kernel
+from shoal.maintain.splitting import order_of_going
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -98,3 +99,47 @@ def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, work: Work) 
         groups.losses[there] = box_cost(costs, groups.lo[there], groups.hi[there])
         work.marks[1] += 1
         work.gained[0] += saved - (groups.sizes[there] * groups.losses[there] - before)
+
+
+@kernel
+def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, several: int, coming: int) -> float:
+    """I3M+ as its paper writes it, for the last `coming` records; what all records lose afterwards."""
+    columns = codes.shape[1]
+    room = several + coming + 1
+    groups = Groups(
+        np.zeros((room, columns), np.int32),
+        np.zeros((room, columns), np.int32),
+        np.zeros(room, np.int64),
+        np.zeros(room),
+    )
+    members = np.zeros((room, 2 * k), np.int32)
+    for record in range(len(codes) - coming):
+        put(codes, groups, members, record, labels[record])
+    for group in range(several):
+        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+    losses = np.zeros(k)
+    for record in range(len(codes) - coming, len(codes)):
+        group = best_group(costs, groups, codes[record], np.inf, -1)
+        put(codes, groups, members, record, group)
+        if groups.sizes[group] == 2 * k:
+            records = members[group].copy()
+            order_of_going(codes, costs, records, k, losses)
+            groups.sizes[group] = 0
+            for place in range(2 * k):
+                put(codes, groups, members, records[place], several if place < k else group)
+            groups.losses[several] = box_cost(costs, groups.lo[several], groups.hi[several])
+            several += 1
+        groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+    return float((groups.sizes * groups.losses).sum())
+
+
+@kernel
+def put(codes: Ints, groups: Groups, members: Ints, record: int, group: int) -> None:
+    """A record joins a group."""
+    size = groups.sizes[group]
+    members[group, size] = record
+    for j in range(codes.shape[1]):
+        code = codes[record, j]
+        groups.lo[group, j] = code if size == 0 else min(groups.lo[group, j], code)
+        groups.hi[group, j] = code if size == 0 else max(groups.hi[group, j], code)
+    groups.sizes[group] += 1

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import cost_tables
+from shoal.boxes.members import members_of
 from shoal.cluster import Task, cluster
-from shoal.cluster.members import members_of
 from shoal.cluster.moving import ThroughTree, Work
 from shoal.cluster.sequential import search
 from shoal.experiments.bench.finding import Finding, best_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import kernel
+from shoal.compiling import inlined, kernel
 
 Ints = NDArray[np.int32]
 
@@ -15,7 +15,7 @@ Ints = NDArray[np.int32]
 class Members(NamedTuple):
     """A list per group."""
 
-    labels: Ints  # the group of each record
+    labels: Ints  # the group of each record; −1 if it is in none
     heads: Ints  # of each group: its first record, −1 if it has none
     nexts: Ints  # of each record: the next of its group, −1 at the end
     befores: Ints
@@ -38,6 +38,8 @@ def members_of(labels: Ints, groups: int) -> Members:
 def link(members: Members) -> None:
     for record in range(len(members.labels) - 1, -1, -1):
         group = members.labels[record]
+        if group < 0:
+            continue
         first = members.heads[group]
         members.nexts[record] = first
         if first >= 0:
@@ -48,6 +50,13 @@ def link(members: Members) -> None:
 @kernel
 def move(members: Members, record: int, here: int, there: int) -> None:
     """Take a record out of one group and put it at the head of another."""
+    take_out(members, record, here)
+    put_in(members, record, there)
+
+
+@inlined
+def take_out(members: Members, record: int, here: int) -> None:
+    """A record leaves its group, and is in none."""
     before, after = members.befores[record], members.nexts[record]
     if before >= 0:
         members.nexts[before] = after
@@ -55,6 +64,12 @@ def move(members: Members, record: int, here: int, there: int) -> None:
         members.heads[here] = after
     if after >= 0:
         members.befores[after] = before
+    members.labels[record] = -1
+
+
+@inlined
+def put_in(members: Members, record: int, there: int) -> None:
+    """A record that is in no group becomes the head of one."""
     first = members.heads[there]
     members.nexts[record], members.befores[record] = first, -1
     if first >= 0:

@@ -1,0 +1,303 @@
+"""How the group tree follows its groups: they grow, shrink, die and are born, and every bound stays exact.
+
+What the nodes above a group keep of it is made anew from what is below, as far up as anything changes. A new group
+comes to the leaf where the cuts that made the tree lead, and so does one whose box has changed: wide boxes among narrow
+ones would spoil the bounds of all. A leaf that is full is halved. Where half as many groups have come and gone
+as a node had, all that is below it is worn, and `tend` plants it anew: the cost of that is spread over those changes,
+and the tree stays as shallow as a new one. Static methods make over every box, not just some: there (`reshapes`) a
+changed box counts at the root like a group that came.
+
+Whoever changes groups calls `tend` now and then. (Planting is much code, and Numba compiles it into every kernel that
+calls it, and into those that call these.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.costs import CostTables
+from shoal.boxes.division import ANY, AT, COLUMN, FAN, KIND, MIDDLE, OFFSETS, PART, side_of
+from shoal.boxes.group_tree import (
+    DEPTH,
+    FREE_LEAF,
+    FREE_NODE,
+    HI,
+    LO,
+    RESHAPES,
+    WORN,
+    Groups,
+    GroupTree,
+    copy_group,
+    new_leaf,
+    new_node,
+    plant,
+    summarize,
+)
+from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.compiling import ZERO, inlined, inner, kernel
+
+Ints = NDArray[np.int32]
+
+
+@kernel
+def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
+    """A group has another box or size now, or is dead: what the tree keeps of it follows."""
+    leaf = tree.leaves[group] + ZERO
+    if leaf < 0:
+        return
+    place = ZERO
+    while tree.members[leaf, place] != group:
+        place += 1
+    if groups.sizes[group] == 0:
+        take_out(tree, costs, groups, leaf, place)
+        return
+    node = tree.parents[leaf] + ZERO
+    part = place_of(tree, node, -1 - leaf)
+    if leaf_for(tree, groups, group) != leaf:
+        take_out(tree, costs, groups, leaf, place)
+        add(tree, costs, groups, group)
+        return
+    copy_group(tree, groups, leaf, place)
+    refit(tree, costs, node, part)
+    if tree.state[RESHAPES]:
+        tree.changes[0] += 1
+        if 2 * tree.changes[0] > tree.built[0]:
+            tree.state[WORN] = 0
+
+
+@kernel
+def add(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
+    """A new group."""
+    leaf = leaf_for(tree, groups, group)
+    if leaf >= 0 and tree.sizes[leaf] == FAN:
+        halve(tree, costs, groups, leaf)
+        leaf = leaf_for(tree, groups, group)
+    if leaf < 0:
+        leaf = sprout(tree, groups, group)
+    node = tree.parents[leaf] + ZERO
+    size = tree.sizes[leaf]
+    tree.members[leaf, size], tree.leaves[group] = group, leaf
+    tree.sizes[leaf] += 1
+    copy_group(tree, groups, leaf, size)
+    refit(tree, costs, node, place_of(tree, node, -1 - leaf))
+    count_change(tree, node)
+
+
+@inlined
+def node_for(tree: GroupTree, groups: Groups, group: int) -> tuple[int, int]:
+    """Where a group belongs, by the cuts that made the tree: the lowest node, and which part of it."""
+    node = ZERO
+    while True:
+        part = part_of(tree, groups, node, group)
+        slot = tree.slots[node, part]
+        if slot < 0 or tree.children[node, slot] < 0:
+            return node, part
+        node = tree.children[node, slot] + ZERO
+
+
+@inlined
+def part_of(tree: GroupTree, groups: Groups, node: int, group: int) -> int:
+    """The part of a node that a group belongs to, by the cuts that made the parts."""
+    part = 0
+    for step in range(tree.steps[node]):
+        if part == tree.cuts[node, step, PART]:
+            kind, column, at = tree.cuts[node, step, KIND], tree.cuts[node, step, COLUMN], tree.cuts[node, step, AT]
+            lo, hi, usual = groups.lo[group, column], groups.hi[group, column], tree.usual[node, step]
+            side = side_of(kind, at, lo, hi, groups.losses[group], usual, group)
+            part += tree.cuts[node, step, OFFSETS + side]
+        elif part > tree.cuts[node, step, PART]:
+            part += tree.cuts[node, step, OFFSETS + 2]
+    return part
+
+
+@inlined
+def leaf_for(tree: GroupTree, groups: Groups, group: int) -> int:
+    """The leaf that a group belongs to; −1 if there is none yet."""
+    node, part = node_for(tree, groups, group)
+    slot = tree.slots[node, part]
+    return ZERO - 1 if slot < 0 else -1 - tree.children[node, slot] + ZERO
+
+
+@inlined
+def sprout(tree: GroupTree, groups: Groups, group: int) -> int:
+    """A leaf for a group where there is none."""
+    node, part = node_for(tree, groups, group)
+    slot = tree.counts[node] + ZERO
+    tree.slots[node, part] = slot
+    tree.counts[node] += 1
+    return new_leaf(tree, node, slot)
+
+
+@inner
+def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None:
+    """A full leaf becomes a node with two, cut where its boxes lie furthest apart, by their middles."""
+    parent = tree.parents[leaf] + ZERO
+    slot = place_of(tree, parent, -1 - leaf)
+    column, at, most = 0, 0, -1.0
+    for j in range(groups.lo.shape[1]):
+        middles = 0
+        first, last = 2**31 - 1, -1
+        for place in range(FAN):
+            middle = (tree.boxes[leaf, place, LO, j] + tree.boxes[leaf, place, HI, j]) // 2
+            first, last = min(first, middle), max(last, middle)
+            middles += middle
+        cost = cell_cost(costs, j, first, last)
+        if cost > most and first < last:
+            column, at, most = j, middles // FAN, cost
+    members = tree.members[leaf].copy()
+    if most < 0.0:  # nothing sets them apart but their numbers, and in those the highest digit in which two differ
+        differing = 0
+        for group in members:
+            differing |= group ^ members[0]
+        while differing >> (at + 1) > 0:
+            at += 1
+    free_leaf(tree, leaf)
+    node = new_node(tree, parent)
+    tree.children[parent, slot] = node
+    tree.built[node], tree.changes[node], tree.counts[node], tree.steps[node] = FAN, 0, 2, 1
+    cut = tree.cuts[node, 0]
+    cut[PART], cut[KIND], cut[COLUMN], cut[AT] = 0, MIDDLE if most >= 0.0 else ANY, column, at
+    cut[OFFSETS], cut[OFFSETS + 1], cut[OFFSETS + 2] = 0, 0, 1
+    for part in range(FAN):
+        tree.slots[node, part] = part if part < 2 else -1
+    for half in range(2):
+        new = new_leaf(tree, node, half + ZERO)
+        for group in members:
+            if part_of(tree, groups, node, group) == half:
+                size = tree.sizes[new]
+                tree.members[new, size], tree.leaves[group] = group, new
+                tree.sizes[new] += 1
+                copy_group(tree, groups, new, size)
+        summarize(tree, costs, node, half + ZERO)
+
+
+@inner
+def take_out(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int, place: int) -> None:
+    """A group is dead. Its leaf goes with its last group, a node with its last child."""
+    last = tree.sizes[leaf] - 1
+    tree.leaves[tree.members[leaf, place]] = -1
+    tree.members[leaf, place] = tree.members[leaf, last]
+    tree.sizes[leaf] = last
+    if place < last:
+        copy_group(tree, groups, leaf, place)
+    node = tree.parents[leaf] + ZERO
+    part = place_of(tree, node, -1 - leaf)
+    if last > 0:
+        refit(tree, costs, node, part)
+    else:
+        free_leaf(tree, leaf)
+        drop_child(tree, node, part)
+        while tree.counts[node] == 0 and tree.above[node] >= 0:
+            below, node = node, tree.above[node] + ZERO
+            drop_child(tree, node, place_of(tree, node, below))
+            free_node(tree, below)
+        if tree.above[node] >= 0:
+            above = tree.above[node] + ZERO
+            refit(tree, costs, above, place_of(tree, above, node))
+    count_change(tree, node)
+
+
+@inlined
+def drop_child(tree: GroupTree, node: int, part: int) -> None:
+    """The last child takes the place of one that is no more."""
+    last = tree.counts[node] - 1
+    for i in range(FAN):
+        slot = tree.slots[node, i]
+        if slot == part:
+            tree.slots[node, i] = -1
+        elif slot == last:
+            tree.slots[node, i] = part
+    tree.children[node, part] = tree.children[node, last]
+    tree.unions[node, part] = tree.unions[node, last]
+    tree.widths[node, part] = tree.widths[node, last]
+    tree.least[node, part] = tree.least[node, last]
+    tree.counts[node] = last
+
+
+@inlined
+def place_of(tree: GroupTree, node: int, child: int) -> int:
+    part = ZERO
+    while tree.children[node, part] != child:
+        part += 1
+    return part
+
+
+@inner
+def refit(tree: GroupTree, costs: CostTables, node: int, part: int) -> None:
+    """Something below a child is new: what is kept of it follows, as far up as it matters."""
+    while summarize(tree, costs, node, part) and tree.above[node] >= 0:
+        below, node = node, tree.above[node] + ZERO
+        part = place_of(tree, node, below)
+
+
+@inlined
+def count_change(tree: GroupTree, node: int) -> None:
+    """A group has come or gone below a node: the largest part that has changed by half is worn."""
+    while node >= 0:
+        tree.changes[node] += 1
+        if 2 * tree.changes[node] > tree.built[node]:
+            tree.state[WORN] = node
+        node = tree.above[node] + ZERO
+
+
+@inlined
+def tend(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
+    """Plant anew what is worn."""
+    if tree.state[WORN] >= 0:
+        replant(tree, costs, groups)
+
+
+@inner
+def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
+    """All that is below the worn node is made anew; what is kept of the node itself is as it was."""
+    top = tree.state[WORN]
+    tree.state[WORN] = -1
+    order = np.empty(tree.built[top] + tree.changes[top], np.int32)
+    stack = np.empty(FAN * (tree.state[DEPTH] + 2), np.int64)
+    several, height = 0, 1
+    stack[0] = top
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        for part in range(tree.counts[node]):
+            child = tree.children[node, part]
+            if child >= 0:
+                stack[height] = child
+                height += 1
+                continue
+            leaf = -1 - child
+            for place in range(tree.sizes[leaf]):
+                order[several] = tree.members[leaf, place]
+                several += 1
+            free_leaf(tree, leaf + ZERO)
+        if node != top:
+            free_node(tree, node)
+    plant(tree, costs, groups, top, order[:several])
+
+
+@inlined
+def free_leaf(tree: GroupTree, leaf: int) -> None:
+    tree.parents[leaf] = tree.state[FREE_LEAF]
+    tree.state[FREE_LEAF] = leaf
+
+
+@inlined
+def free_node(tree: GroupTree, node: int) -> None:
+    if tree.state[WORN] == node:
+        tree.state[WORN] = -1
+    tree.above[node] = tree.state[FREE_NODE]
+    tree.state[FREE_NODE] = node
+
+
+@kernel
+def absorb(tree: GroupTree, costs: CostTables, groups: Groups, group: int, other: int) -> None:
+    """A group takes in another, which is dead afterwards."""
+    for j in range(groups.lo.shape[1]):
+        groups.lo[group, j] = min(groups.lo[group, j], groups.lo[other, j])
+        groups.hi[group, j] = max(groups.hi[group, j], groups.hi[other, j])
+    groups.sizes[group] += groups.sizes[other]
+    groups.sizes[other] = 0
+    groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
+    settle(tree, costs, groups, other)
+    settle(tree, costs, groups, group)

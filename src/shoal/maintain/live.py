@@ -1,0 +1,414 @@
+"""LivePartition: records in groups, following every insert, delete and update of the table behind them.
+
+Records have numbers (slots) that stay as long as they live; a group's number stays as long as the group does. Codes,
+labels and everything else lie in arrays with room to grow, so a small batch costs what it changes, not what there is.
+
+All or nothing: a batch is checked and encoded before anything is touched; if it then fails or is interrupted halfway,
+labels, books and keys are put back as they were, and what follows from them is made anew when it is next needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.boxes.costs import CostTables, box_costs, cost_tables, same_costs
+from shoal.boxes.geometry import group_boxes, without_gaps
+from shoal.cluster import Task, check_parameters, cluster
+from shoal.errors import DataError, ParameterError, one_of
+from shoal.maintain import DEFAULT_MAINTAINER, MAINTAINERS
+from shoal.optimize import optimized
+from shoal.partition import Partition
+from shoal.privacy import Privacy, Rule
+from shoal.privacy.sensitive import Distribution
+from shoal.progress import SILENT, Progress
+from shoal.records.changes import Arrivals, ChangeBatch, check, key_of
+from shoal.records.codebook import CodeBook, Codes
+from shoal.records.encode import Records, encode
+from shoal.records.growing import restart
+from shoal.records.normalize import as_text
+from shoal.rooms import roomier
+from shoal.schema import Role, Schema
+
+Ints = NDArray[np.int32]
+SPARE_RECORDS = 1024
+
+
+class Applied(NamedTuple):
+    """What a batch has done."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    groups: NDArray[np.int64]  # numbers of the groups that have changed, come or gone
+    moved: NDArray[np.int64]  # records that are in another group than before, or have come; by number
+
+
+class Engine(Protocol):
+    """What a maintainer does. It is made from a live partition's labels, and changes them."""
+
+    def __init__(self, live: LivePartition) -> None: ...
+
+    def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
+        """Records go and come. `replaced[i]`: the record of `gone` that `come[i]` is the new version of, or −1."""
+
+    def publishable(self) -> bool: ...
+
+    def several(self) -> int:
+        """How many groups there are."""
+
+    def recoded(self, moved: Sequence[Ints | None]) -> None: ...
+
+    def renumbered(self, places: Ints) -> None: ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a live partition is held to."""
+
+    k: int
+    rules: tuple[Rule, ...] = ()
+    measure: str = "il"
+    maintainer: str = DEFAULT_MAINTAINER
+    method: str | None = None  # the static method for the first groups; None: the maintainer's own
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.maintainer not in MAINTAINERS:
+            raise ParameterError(one_of("maintainer", self.maintainer, MAINTAINERS))
+        check_parameters(self.k, self.static_method, self.measure, {}, self.seed)
+        if self.measure == "pmi":
+            raise ParameterError("a maintainer cannot aim at 'pmi'. Choose il, lm, tree or mi.")
+        if self.rules and not MAINTAINERS[self.maintainer].keeps_rules:
+            able = ", ".join(name for name, known in MAINTAINERS.items() if known.keeps_rules)
+            raise ParameterError(f"maintainer {self.maintainer!r} keeps k records alone. These keep rules: {able}.")
+
+    @property
+    def static_method(self) -> str:
+        return self.method or MAINTAINERS[self.maintainer].method
+
+
+class LivePartition:
+    """A partition that follows its data."""
+
+    def __init__(
+        self,
+        records: Records,
+        keys: Sequence[str],
+        labels: NDArray[np.integer],
+        settings: Settings,
+        *,
+        people: Sequence[str] | None = None,
+        reference: dict[str, Distribution] | None = None,
+    ) -> None:
+        """Records that are in groups already. `people`: whose each is, by name, where people are counted."""
+        self.schema, self.settings, self.k = records.schema, settings, settings.k
+        self.order = records.order
+        self.books: list[CodeBook] = records.books
+        self.keys: dict[str, int] = {key: record for record, key in enumerate(keys)}
+        self._people = None if people is None else list(people)
+        self._carried = [records.carried]
+        self._rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
+        self._used = len(records)
+        room = self._used + self._used // 8 + SPARE_RECORDS
+        self.codes: Codes = roomier(records.codes, room)
+        self.labels: Ints = roomier(labels.astype(np.int32), room, -1)
+        self.costs: CostTables = cost_tables(self.books, settings.measure)
+        self._reference = reference
+        self.privacy: Any = None  # LivePrivacy where more is asked than k records; made with the engine
+        self._engine: Engine | None = None
+
+    @classmethod
+    def start(cls, table: pa.Table, schema: Schema, settings: Settings, progress: Progress = SILENT) -> LivePartition:
+        """The partition that the static method makes of a table, ready to follow it."""
+        key = key_of(schema)
+        records = encode(table, schema)
+        keys = as_text(key, table[key], schema.missing).to_pylist()
+        people = None
+        for name in schema.names(Role.PERSON):
+            if not MAINTAINERS[settings.maintainer].keeps_rules:
+                raise ParameterError(f"maintainer {settings.maintainer!r} counts records, and the schema names people.")
+            people = as_text(name, table[name], schema.missing).to_pylist()
+        live = cls(records, keys, np.zeros(len(records), np.int32), settings, people=people)
+        live._begin(progress)
+        return live
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<LivePartition of {len(self)} records, k = {self.k}, {self.settings.maintainer}>"
+
+    # What it is now
+
+    @property
+    def engine(self) -> Engine:
+        """The maintainer at work; made from the labels where it is not there yet."""
+        if self._engine is None:
+            if self.settings.rules or self._people is not None:
+                growing = importlib.import_module("shoal.privacy.growing")
+                records, alive = self.records(), self._alive()
+                persons = None
+                if self._people is not None:
+                    persons = list(dict.fromkeys(self._people[record] for record in alive))
+                privacy = growing.LivePrivacy(records, persons, self.k, self.settings.rules, self._reference)
+                privacy.spread(alive, len(self.labels))
+                self.privacy, self._reference = privacy, privacy.reference
+            maintainer = MAINTAINERS[self.settings.maintainer]
+            self._engine = getattr(importlib.import_module(maintainer.module), maintainer.engine)(self)
+        return self._engine
+
+    def records(self) -> Records:
+        """The records as they are now, in the order of their numbers."""
+        alive = self._alive()
+        carried = _together(self._carried)
+        if len(alive) < self._used and carried.num_columns:
+            carried = carried.take(pa.array(alive))
+        people = None
+        if self._people is not None:
+            numbers = {name: i for i, name in enumerate(dict.fromkeys(self._people[record] for record in alive))}
+            people = np.array([numbers[self._people[record]] for record in alive], np.int32)
+        return Records(self.codes[alive], self.books, carried.combine_chunks(), self.order, self.schema, people)
+
+    def partition(self) -> Partition:
+        """The partition as it is now, over `records()`; groups without gaps, in the order of their numbers."""
+        records = self.records()
+        return Partition.from_labels(records.codes, self.labels[self._alive()], self._privacy(records))
+
+    def feasible(self) -> bool:
+        """Whether the whole table, as one group, has what is asked: if not, no partition has."""
+        records = self.records()
+        if len(records) < self.k:
+            return False
+        return bool(self._privacy(records).facts_of(np.zeros(len(records), np.int32), 1).holds(self.k).all())
+
+    def _alive(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.labels[: self._used] >= 0)
+
+    def _privacy(self, records: Records) -> Privacy:
+        """What is asked. What closeness is measured against is frozen when it is first asked for, in an epoch."""
+        if self._reference is None and self.settings.rules:
+            first = Privacy.of(records, self.k, self.settings.rules, quiet=True)
+            self._reference = first.distributions()
+        return Privacy.of(records, self.k, self.settings.rules, reference=self._reference, quiet=True)
+
+    # How it changes
+
+    def apply(self, batch: ChangeBatch, progress: Progress = SILENT) -> Applied:
+        """Apply a batch of changes.
+
+        Guarantee: all of it is applied, or an error is raised and the partition is as it was, bit for bit. Afterwards
+        every group has what is asked, or `partition().obstacles()` says why it cannot be published.
+        """
+        progress.stage("checking the batch")
+        self._compact()
+        arrivals = check(batch, self.keys, self.books, self._carried[0].schema)
+        before = self.labels[: self._used].copy()
+        with self._all_or_nothing(arrivals, before):
+            begun = self._has_begun()
+            self._take_books(arrivals)
+            if begun:
+                self.engine  # noqa: B018  # made anew where costs have changed, before there is anybody without a group
+            gone, come, replaced = self._admit(arrivals)
+            if begun:
+                self.engine.apply(gone, come, replaced, progress)
+                self._mend(progress)
+            else:
+                self.labels[gone], self.labels[come] = -1, 0
+                self._begin(progress)
+            self._name(arrivals, come)
+        moved = np.flatnonzero(self.labels[: self._used] != roomier(before, self._used, -1))
+        groups = np.unique(np.concatenate([before[moved[moved < len(before)]], self.labels[moved]]))
+        counts = len(arrivals.inserted), len(arrivals.updated), len(arrivals.deleted)
+        return Applied(*counts, groups[groups >= 0], moved)
+
+    def optimize(self, how: str = "breaking", progress: Progress = SILENT) -> float:
+        """Lower the loss as far as one way to do it can; by how much the total has fallen.
+
+        Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
+        splits those.
+        """
+        alive, records = self._alive(), self.records()
+        labels = self.labels[alive]
+        before = self.labels[: self._used].copy()
+        with self._all_or_nothing(NO_ARRIVALS, before):
+            better = optimized(how, records.codes, without_gaps(labels), self.costs, self._privacy(records), progress)
+            self.labels[alive] = _as_before(better, labels)
+            self._engine = self.privacy = None
+        return self._loss(records.codes, labels) - self._loss(records.codes, self.labels[alive])
+
+    def loss(self) -> float:
+        """What all records lose together, by the measure and the columns' weights."""
+        alive = self._alive()
+        return self._loss(self.codes[alive], self.labels[alive])
+
+    def _loss(self, codes: Codes, labels: Ints) -> float:
+        dense = without_gaps(labels)
+        lo, hi, sizes = group_boxes(codes, dense, int(dense.max(initial=-1)) + 1)
+        weights = np.array([book.column.weight for book in self.books])
+        return float(sizes @ (box_costs(self.books, self.settings.measure, lo, hi) @ weights))
+
+    @contextmanager
+    def _all_or_nothing(self, arrivals: Arrivals, before: Ints) -> Iterator[None]:
+        """Whatever goes wrong inside, all is as it was afterwards."""
+        kept = {name: getattr(self, name) for name in KEPT}
+        carried, people = list(self._carried), None if self._people is None else len(self._people)
+        numbers = {key: self.keys[key] for key in (*arrivals.deleted, *arrivals.updated)}
+        try:
+            yield
+        except BaseException:
+            self._engine = self.privacy = None  # made anew from the labels when it is needed
+            for name, value in kept.items():
+                setattr(self, name, value)
+            self._carried = carried
+            if self._people is not None:
+                del self._people[people:]
+            self.labels[: len(before)] = before
+            self.labels[len(before) :] = -1
+            for key in arrivals.inserted:
+                self.keys.pop(key, None)
+            self.keys.update(numbers)
+            raise
+
+    def _has_begun(self) -> bool:
+        """Whether there are groups to maintain: more than one, or one that has what is asked."""
+        if len(self) == 0:
+            return False
+        several = self.engine.several()
+        return several > 1 or (several == 1 and self.engine.publishable())
+
+    def _admit(self, arrivals: Arrivals) -> tuple[Ints, Ints, Ints]:
+        """Give new records numbers and codes. They are in no group yet. Who goes, who comes, and instead of whom."""
+        first, coming = self._used, len(arrivals.inserted) + len(arrivals.updated)
+        if first + coming > len(self.labels):
+            room = first + coming + (first + coming) // 8 + SPARE_RECORDS
+            self.codes, self.labels = roomier(self.codes, room), roomier(self.labels, room, -1)
+        if coming:
+            self.codes[first : first + coming] = arrivals.codes
+            self._used += coming
+            if self._people is not None:
+                self._people.extend(arrivals.people or ())
+            self._carried = _with_part(self._carried, arrivals.carried)
+            if self.privacy is not None:
+                batch = Records(arrivals.codes, self.books, arrivals.carried, self.order, self.schema)
+                self.privacy.make_room(len(self.labels))
+                self.privacy.append(batch, arrivals.people, first)
+        replaced = np.full(coming, -1, np.int32)
+        replaced[len(arrivals.inserted) :] = [self.keys[key] for key in arrivals.updated]
+        leaving = [self.keys[key] for key in (*arrivals.deleted, *arrivals.updated)]
+        return np.array(leaving, np.int32), np.arange(first, first + coming, dtype=np.int32), replaced
+
+    def _take_books(self, arrivals: Arrivals) -> None:
+        """Code books that know the new values: one monotone re-coding of each column in which codes have moved."""
+        if all(new is old for new, old in zip(arrivals.books, self.books, strict=True)):
+            return
+        moved = [grown.moved for grown in arrivals.grown]
+        if any(names is not None for names in moved):
+            recoding = importlib.import_module("shoal.boxes.recoding")
+            self.codes = recoding.renamed(recoding.new_names(moved), self.codes, self._used)  # the old ones stay
+            if self._engine is not None:
+                self._engine.recoded(moved)
+        same = same_costs(self.books, arrivals.books, moved, self.settings.measure)
+        self.books = arrivals.books
+        self.costs = cost_tables(self.books, self.settings.measure)
+        if not same:
+            self._engine = self.privacy = None
+
+    def _name(self, arrivals: Arrivals, come: Ints) -> None:
+        for key in arrivals.deleted:
+            del self.keys[key]
+        self.keys.update(zip((*arrivals.inserted, *arrivals.updated), come.tolist(), strict=True))
+
+    def _begin(self, progress: Progress) -> None:
+        """The first groups: an epoch begins. As long as there are too few records, they are one group."""
+        alive = self._alive()
+        self.books = [restart(book, self.codes[alive, j]) for j, book in enumerate(self.books)]
+        self.costs = cost_tables(self.books, self.settings.measure)
+        self._engine = self.privacy = self._reference = None
+        self.labels[alive] = 0
+        if self.feasible():
+            self.labels[alive] = cluster(
+                self.records(),
+                self.k,
+                self.settings.rules,
+                method=self.settings.static_method,
+                measure=self.settings.measure,
+                seed=int(self._rng.integers(2**32)),
+                progress=progress,
+            ).labels
+
+    def _mend(self, progress: Progress) -> None:
+        """Groups that are published alike are one class, in which a person of two of them counts once: `repair.py`."""
+        if not self.settings.rules or self._people is None or not self.feasible():
+            return
+        repair = importlib.import_module("shoal.cluster.repair")
+        records, alive = self.records(), self._alive()
+        task = Task(records, self.settings.measure, self.costs, self._privacy(records), self._rng, progress)
+        labels = self.labels[alive]
+        mended = _as_before(repair.mended(task, without_gaps(labels)), labels)
+        if not np.array_equal(mended, labels):
+            self.labels[alive] = mended
+            self._engine = self.privacy = None
+
+    def _compact(self) -> None:
+        """Give records new numbers, without gaps, where most numbers are out of use."""
+        alive = self._alive()
+        if self._used < 2 * len(alive) + SPARE_RECORDS:
+            return
+        engine = self.engine
+        places = np.full(self._used, -1, np.int32)
+        places[alive] = np.arange(len(alive))
+        carried = _together(self._carried)
+        self._carried = [carried.take(pa.array(alive)).combine_chunks() if carried.num_columns else carried]
+        room = len(alive) + len(alive) // 8 + SPARE_RECORDS
+        self.codes, self.labels = roomier(self.codes[alive], room), roomier(self.labels[alive], room, -1)
+        self.keys = {key: int(places[record]) for key, record in self.keys.items()}
+        if self._people is not None:
+            self._people = [self._people[record] for record in alive]
+        self._used = len(alive)
+        if self.privacy is not None:
+            self.privacy.renumber(alive, room)
+        engine.renumbered(places)
+
+
+NO_ARRIVALS = Arrivals([], [], [], [], pa.table({}), None)
+KEPT = ("_used", "codes", "labels", "books", "costs", "_reference")  # what a batch replaces, and failure brings back
+
+
+def _with_part(parts: list[pa.Table], new: pa.Table) -> list[pa.Table]:
+    """One part more; parts of like size become one, so that there are never many."""
+    parts = [*parts, new]
+    while len(parts) > 1 and parts[-2].num_rows <= 2 * parts[-1].num_rows:
+        parts[-2:] = [_together(parts[-2:]).combine_chunks()]
+    return parts
+
+
+def _together(parts: list[pa.Table]) -> pa.Table:
+    """One table; a column of whole numbers takes in fractions."""
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException:
+        pass
+    raise DataError(
+        "a column of whole numbers with more than 15 digits cannot take in fractions.",
+        hint="Give the column the type categorical.",
+    )
+
+
+def _as_before(labels: Ints, before: Ints) -> Ints:
+    """The same groups, each with the number that its first record's group had before, if no other has it."""
+    _, firsts, dense = np.unique(labels, return_index=True, return_inverse=True)
+    numbers = before[firsts].astype(np.int64)
+    again = np.ones(len(numbers), bool)
+    again[np.unique(numbers, return_index=True)[1]] = False
+    numbers[again] = int(before.max()) + 1 + np.arange(int(again.sum()))
+    return numbers[dense].astype(np.int32)

@@ -1,0 +1,445 @@
+"""The similar-B-tree: groups are the middle nodes of a tree, records its ordered leaves (its paper's Sections 4 to 7).
+
+A record is a point: numbers and days by their place in the domain, categories by their code, each on a scale of 0 to 1,
+and beside each column an axis that says whether it is missing. A middle node has k to 2k − 1 leaves, the centre of
+their points, and a key for each leaf: its weighted distance from the centre. Leaves are in the order of their keys.
+
+Insert: the first node, in the order of the root, that reaches as far as the point (its largest key); if none does, the
+one with the nearest centre. A node with 2k leaves is split into the front k and the last k. Delete: a node with fewer
+than k leaves is merged into the nearest of those with exactly k; if there is none, into the nearest, leaf by leaf, with
+splits as they come. Update: in place, if the new point is no further from the centre than the largest key.
+
+Decisions. The order of the root is that of the group numbers at the beginning; new nodes come last. (First fit depends
+on it, as the paper has it.) After a centre has moved, keys are computed and sorted again; a split uses the keys from
+the old centre. A leaf is found by its record's number, not by searching. Weights are scaled so that the largest is 1.
+The paper knows no rules, and with them a node could not always be split at 2k: it keeps k records alone.
+
+Guarantee: every node has k to 2k − 1 leaves, unless there are fewer than k records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.compiling import ZERO, inner, kernel
+from shoal.errors import InternalError
+from shoal.progress import Progress
+from shoal.records.codebook import MISSING, CodeBook, Codes
+from shoal.rooms import roomier
+
+if TYPE_CHECKING:
+    from shoal.maintain.live import LivePartition
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+INSERT, DELETE = range(2)
+RECORDS_PER_TURN = 1_000
+SPARE, ORDERED = 0, 1  # in `marks`: node numbers that are not in use, entries of `root`
+
+
+class Tree(NamedTuple):
+    """The root's list of middle nodes, and each node's leaves."""
+
+    points: Floats  # (records, axes)
+    weights: Floats  # of each axis
+    labels: Ints  # the node of each record; −1: none
+    root: Ints  # nodes in the order of the root, and −1 where one is no more
+    counts: Longs  # leaves of each node; 0: it is no more
+    centres: Floats  # (nodes, axes)
+    leaves: Ints  # (nodes, 2k): records in the order of their keys
+    keys: Floats  # (nodes, 2k)
+    spare: Ints  # a stack of node numbers that are not in use
+    marks: Longs
+
+
+@inner
+def distance(tree: Tree, node: int, record: int) -> float:
+    total = 0.0
+    for axis in range(len(tree.weights)):
+        apart = tree.points[record, axis] - tree.centres[node, axis]
+        total += tree.weights[axis] * apart * apart
+    return np.sqrt(total)
+
+
+@inner
+def between(tree: Tree, node: int, other: int) -> float:
+    total = 0.0
+    for axis in range(len(tree.weights)):
+        apart = tree.centres[node, axis] - tree.centres[other, axis]
+        total += tree.weights[axis] * apart * apart
+    return np.sqrt(total)
+
+
+@inner
+def search_subtree(tree: Tree, record: int) -> int:
+    """The node that a record joins: the first that reaches it, else the nearest; −1 if there is no node."""
+    nearest, least = ZERO - 1, np.inf
+    for place in range(tree.marks[ORDERED]):
+        node = tree.root[place] + ZERO
+        if node < 0:
+            continue
+        apart = distance(tree, node, record)
+        if apart <= tree.keys[node, tree.counts[node] - 1]:
+            return node
+        if apart < least:
+            nearest, least = node, apart
+    return nearest
+
+
+@inner
+def search_position(tree: Tree, node: int, key: float) -> int:
+    """Behind all leaves whose key is not larger."""
+    place = tree.counts[node]
+    while place > 0 and tree.keys[node, place - 1] > key:
+        place -= 1
+    return place
+
+
+@inner
+def recentre(tree: Tree, node: int) -> None:
+    """The centre of a node's leaves, and the leaves in the order of their keys."""
+    size = tree.counts[node]
+    for axis in range(len(tree.weights)):
+        total = 0.0
+        for place in range(size):
+            total += tree.points[tree.leaves[node, place], axis]
+        tree.centres[node, axis] = total / size
+    for place in range(size):
+        record = tree.leaves[node, place]
+        key = distance(tree, node, record + ZERO)
+        at = place
+        while at > 0 and tree.keys[node, at - 1] > key:
+            tree.keys[node, at], tree.leaves[node, at] = tree.keys[node, at - 1], tree.leaves[node, at - 1]
+            at -= 1
+        tree.keys[node, at], tree.leaves[node, at] = key, record
+
+
+@inner
+def put_leaf(tree: Tree, node: int, record: int) -> None:
+    """A leaf at the place that its key gives it."""
+    key = distance(tree, node, record)
+    at = search_position(tree, node, key)
+    for place in range(tree.counts[node], at, -1):
+        tree.keys[node, place], tree.leaves[node, place] = tree.keys[node, place - 1], tree.leaves[node, place - 1]
+    tree.keys[node, at], tree.leaves[node, at] = key, record
+    tree.counts[node] += 1
+    tree.labels[record] = node
+
+
+@inner
+def insert_node(tree: Tree, k: int, node: int, record: int) -> None:
+    """A record joins a node, which is split if it has 2k leaves then."""
+    put_leaf(tree, node, record)
+    if tree.counts[node] == 2 * k:
+        new = new_node(tree)
+        for place in range(k):
+            tree.leaves[new, place] = tree.leaves[node, k + place]
+            tree.labels[tree.leaves[new, place]] = new
+        tree.counts[node] = tree.counts[new] = k
+        recentre(tree, new)
+    recentre(tree, node)
+
+
+@inner
+def new_node(tree: Tree) -> int:
+    """A node without leaves, the last of the root."""
+    tree.marks[SPARE] -= 1
+    node = tree.spare[tree.marks[SPARE]] + ZERO
+    tree.root[tree.marks[ORDERED]] = node
+    tree.marks[ORDERED] += 1
+    tree.counts[node] = 0
+    return node
+
+
+@inner
+def take_leaf(tree: Tree, record: int) -> int:
+    """A record leaves its node; which one."""
+    node = tree.labels[record] + ZERO
+    place = 0
+    while tree.leaves[node, place] != record:
+        place += 1
+    tree.counts[node] -= 1
+    for later in range(place, tree.counts[node]):
+        tree.leaves[node, later], tree.keys[node, later] = tree.leaves[node, later + 1], tree.keys[node, later + 1]
+    tree.labels[record] = -1
+    return node
+
+
+@inner
+def delete_node(tree: Tree, k: int, record: int) -> None:
+    """A record leaves the tree; what is left of a node that has become too small is merged into another."""
+    node = take_leaf(tree, record)
+    if tree.counts[node] == 0:
+        drop(tree, node)
+        return
+    recentre(tree, node)
+    if tree.counts[node] < k:
+        other = partner(tree, k, node)
+        if other >= 0:
+            merge(tree, k, node, other)
+
+
+@inner
+def partner(tree: Tree, k: int, node: int) -> int:
+    """The nearest node with k leaves, else the nearest of all; −1 if there is no other."""
+    full, nearest, least_full, least = ZERO - 1, ZERO - 1, np.inf, np.inf
+    for place in range(tree.marks[ORDERED]):
+        other = tree.root[place] + ZERO
+        if other < 0 or other == node:
+            continue
+        apart = between(tree, node, other)
+        if tree.counts[other] == k and apart < least_full:
+            full, least_full = other, apart
+        if apart < least:
+            nearest, least = other, apart
+    return full if full >= 0 else nearest
+
+
+@inner
+def merge(tree: Tree, k: int, node: int, other: int) -> None:
+    records = tree.leaves[node, : tree.counts[node]].copy()
+    drop(tree, node)
+    for record in records:
+        insert_node(tree, k, other, record + ZERO)
+
+
+@inner
+def drop(tree: Tree, node: int) -> None:
+    tree.counts[node] = 0
+    tree.spare[tree.marks[SPARE]] = node
+    tree.marks[SPARE] += 1
+    for place in range(tree.marks[ORDERED]):
+        if tree.root[place] == node:
+            tree.root[place] = -1
+
+
+@kernel
+def follow(tree: Tree, k: int, what: int, records: Ints, replaced: Ints) -> None:
+    """Insert or delete records one after the other. `replaced[i]`: the record that records[i] is the new version of."""
+    for i in range(len(records)):
+        record = records[i] + ZERO
+        if what == DELETE:
+            delete_node(tree, k, record)
+            continue
+        old = replaced[i] + ZERO
+        if old >= 0:
+            node = tree.labels[old] + ZERO
+            if distance(tree, node, record) <= tree.keys[node, tree.counts[node] - 1]:
+                take_leaf(tree, old)
+                put_leaf(tree, node, record)
+                recentre(tree, node)
+                continue
+            delete_node(tree, k, old)
+        node = search_subtree(tree, record)
+        if node < 0:
+            node = new_node(tree)
+            tree.leaves[node, 0], tree.counts[node], tree.labels[record] = record, 1, node
+            recentre(tree, node)
+        else:
+            insert_node(tree, k, node, record)
+
+
+@kernel
+def begin(tree: Tree, k: int, order: Ints, ends: Longs) -> None:
+    """Nodes 0, 1, … with the records order[ends[i − 1]:ends[i]]; those with 2k and more are split."""
+    start = 0
+    for end in ends:
+        # All leaves of a node that is too large, by their distance from its centre: k at a time make a node.
+        records = order[start:end].copy()
+        keys = np.zeros(len(records))
+        while len(records) >= 2 * k:
+            sort_by_distance(tree, records, keys[: len(records)])
+            fill(tree, records[len(records) - k :])
+            records = records[: len(records) - k]
+        fill(tree, records)
+        start = end
+
+
+@inner
+def sort_by_distance(tree: Tree, records: Ints, keys: Floats) -> None:
+    centre = np.zeros(len(tree.weights))
+    for record in records:
+        for axis in range(len(centre)):
+            centre[axis] += tree.points[record, axis] / len(records)
+    for i in range(len(records)):
+        record, key = records[i], 0.0
+        for axis in range(len(centre)):
+            apart = tree.points[record, axis] - centre[axis]
+            key += tree.weights[axis] * apart * apart
+        at = i
+        while at > 0 and keys[at - 1] > key:
+            keys[at], records[at] = keys[at - 1], records[at - 1]
+            at -= 1
+        keys[at], records[at] = key, record
+
+
+@inner
+def fill(tree: Tree, records: Ints) -> None:
+    node = new_node(tree)
+    for place in range(len(records)):
+        tree.leaves[node, place] = records[place]
+        tree.labels[records[place]] = node
+    tree.counts[node] = len(records)
+    recentre(tree, node)
+
+
+class SimilarBTree:
+    """The engine of a live partition that follows its data as the similar-B-tree does."""
+
+    def __init__(self, live: LivePartition) -> None:
+        """From the labels that the records have. Nodes get the numbers of their groups, as far as none is too large."""
+        self.live = live
+        labels = live.labels
+        there = np.flatnonzero(labels >= 0).astype(np.int32)
+        order = there[np.argsort(labels[there], kind="stable")]
+        sizes = np.unique(labels[there], return_counts=True)[1]
+        room = len(there) // live.k + len(sizes) + 1
+        self._books = live.books
+        self._places = [places_on_scale(book, None) for book in live.books]
+        weights = np.repeat([book.column.weight for book in live.books], 2).astype(np.float64)
+        axes = 2 * len(live.books)
+        points = np.zeros((len(labels), axes))
+        points[there] = self._points(live.codes[there])
+        self.tree = Tree(
+            points=points,
+            weights=weights / max(weights.max(initial=0.0), 1e-300),
+            labels=labels,
+            root=np.full(room + len(sizes), -1, np.int32),
+            counts=np.zeros(room, np.int64),
+            centres=np.zeros((room, axes)),
+            leaves=np.zeros((room, 2 * live.k), np.int32),
+            keys=np.zeros((room, 2 * live.k)),
+            spare=np.arange(room, dtype=np.int32)[::-1].copy(),
+            marks=np.array([room, 0]),
+        )
+        begin(self.tree, live.k, order, np.cumsum(sizes))
+        self._merge_small()
+
+    def _points(self, codes: Codes) -> Floats:
+        """Two axes per column: where its value lies, and whether it is missing."""
+        points = np.zeros((len(codes), 2 * len(self._places)))
+        for j, places in enumerate(self._places):
+            points[:, 2 * j] = places[codes[:, j]]
+            points[:, 2 * j + 1] = codes[:, j] == MISSING
+        return points
+
+    def _follow_books(self) -> None:
+        """New values get places between those of their neighbours."""
+        for j, (book, old) in enumerate(zip(self.live.books, self._books, strict=True)):
+            if book is not old:
+                self._places[j] = places_on_scale(book, (old, self._places[j]))
+        self._books = self.live.books
+
+    def _merge_small(self) -> None:
+        """Groups that were too small from the beginning."""
+        for node in np.flatnonzero((self.tree.counts > 0) & (self.tree.counts < self.live.k)):
+            merge_small(self.tree, self.live.k, int(node))
+
+    def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
+        live = self.live
+        updated = np.isin(gone, replaced)
+        self._follow_books()
+        self._make_room(gone, come)
+        nothing = np.zeros(0, np.int32)
+        leaving = gone[~updated]
+        for what, records, stage in ((DELETE, leaving, "deleting"), (INSERT, come, "inserting")):
+            progress.stage(stage, len(records))
+            for first in range(0, len(records), RECORDS_PER_TURN):
+                some = slice(first, first + RECORDS_PER_TURN)
+                follow(self.tree, live.k, what, records[some], replaced[some] if what == INSERT else nothing)
+                progress.advance(len(records[some]))
+
+    def _make_room(self, gone: Ints, come: Ints) -> None:
+        """Room for those who come, and for the nodes that all of them may make; their points."""
+        live, tree = self.live, self.tree
+        new = len(come) + len(gone) + 1  # a node is made by a split, and each of them makes one at most
+        root = tree.root[: tree.marks[ORDERED]]
+        root = root[root >= 0]
+        room = len(tree.counts)
+        if new > tree.marks[SPARE]:
+            numbers = np.arange(room, room + max(new, room // 4), dtype=np.int32)
+            room += len(numbers)
+            spare = np.concatenate([numbers[::-1], tree.spare[: tree.marks[SPARE]]])
+            tree = tree._replace(
+                counts=roomier(tree.counts, room),
+                centres=roomier(tree.centres, room),
+                leaves=roomier(tree.leaves, room),
+                keys=roomier(tree.keys, room),
+                spare=roomier(spare, room),
+                marks=np.array([len(spare), 0]),
+            )
+        tree.marks[ORDERED] = len(root)
+        tree = tree._replace(root=roomier(root, room + new, -1))
+        points = roomier(tree.points, len(live.labels))
+        points[come] = self._points(live.codes[come])
+        self.tree = tree._replace(labels=live.labels, points=points)
+
+    def several(self) -> int:
+        return int((self.tree.counts > 0).sum())
+
+    def publishable(self) -> bool:
+        counts = self.tree.counts[self.tree.counts > 0]
+        return bool((counts >= self.live.k).all())
+
+    def recoded(self, moved: Sequence[Ints | None]) -> None:
+        """Points stay where they are: see `places_on_scale`."""
+
+    def renumbered(self, places: Ints) -> None:
+        tree, live = self.tree, self.live
+        alive = np.flatnonzero(places >= 0)
+        self.tree = tree._replace(
+            points=roomier(tree.points[alive], len(live.labels)), labels=live.labels, leaves=places[tree.leaves]
+        )
+
+    def check(self) -> None:
+        """Recompute everything; raise InternalError where it is not what it should be."""
+        tree, live = self.tree, self.live
+        seen: list[int] = []
+        for node in np.flatnonzero(tree.counts).tolist():
+            size = int(tree.counts[node])
+            leaves, keys = tree.leaves[node, :size], tree.keys[node, :size]
+            seen += leaves.tolist()
+            centre = tree.points[leaves].mean(axis=0)
+            apart = np.sqrt(((tree.points[leaves] - centre) ** 2 * tree.weights).sum(axis=1))
+            fine = (
+                np.allclose(centre, tree.centres[node])
+                and np.allclose(apart, keys)
+                and bool((np.diff(keys) >= 0).all())
+                and bool((tree.labels[leaves] == node).all())
+                and (tree.root[: tree.marks[ORDERED]] == node).sum() == 1
+            )
+            if not fine:
+                raise InternalError("a node of the similar-B-tree is not what its leaves make it.")
+        if sorted(seen) != np.flatnonzero(live.labels >= 0).tolist():
+            raise InternalError("the similar-B-tree does not have every record once.")
+
+
+@kernel
+def merge_small(tree: Tree, k: int, node: int) -> None:
+    if tree.counts[node] == 0 or tree.counts[node] >= k:
+        return
+    other = partner(tree, k, node)
+    if other >= 0:
+        merge(tree, k, node, other)
+
+
+def places_on_scale(book: CodeBook, before: tuple[CodeBook, Floats] | None) -> Floats:
+    """Where each code lies between 0 and 1; what was there `before` stays where it was, as points do."""
+    if book.axis is not None:
+        assert book.domain is not None
+        low, high = book.domain
+        return np.concatenate([[0.0], (book.axis - low) / ((high - low) or 1.0)])
+    leaves = len(book.texts)
+    if before is None:
+        return np.concatenate([[0.0], np.arange(leaves) / max(1, leaves - 1)])
+    known = dict(zip(before[0].texts, before[1][1:].tolist(), strict=True))
+    at = [place for place, text in enumerate(book.texts) if text in known]
+    if not at:
+        return places_on_scale(book, None)
+    between_them = np.interp(np.arange(leaves), at, [known[book.texts[place]] for place in at])
+    return np.concatenate([[0.0], between_them])

@@ -1,0 +1,35 @@
+"""Moves that lower the loss of a partition and never break privacy. One file each; this one knows their names.
+
+A module is loaded when it is asked for, because its kernels load Numba. It has a function
+`run(codes, labels, costs, privacy, progress) -> labels`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.costs import CostTables
+from shoal.errors import ParameterError, one_of
+from shoal.privacy import Privacy
+from shoal.progress import SILENT, Progress
+
+Ints = NDArray[np.int32]
+OPTIMIZERS = {"breaking": "shoal.optimize.breaking"}
+
+
+def check_optimizer(name: str | None) -> None:
+    if name is not None and name not in OPTIMIZERS:
+        raise ParameterError(one_of("optimize", name, OPTIMIZERS))
+
+
+def optimized(
+    name: str, codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress = SILENT
+) -> Ints:
+    """The labels of a partition with no more loss, in which every group still has what is asked."""
+    check_optimizer(name)
+    module = importlib.import_module(OPTIMIZERS[name])
+    better: Ints = module.run(codes, labels, costs, privacy, progress)
+    return better

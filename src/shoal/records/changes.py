@@ -1,0 +1,275 @@
+"""ChangeBatch: records that come, go and change, by their key; checked as a whole before anything happens.
+
+A batch names a key once. Inserts and updates have every column of the schema (an update replaces the record), deletes
+the key alone. Whatever is wrong is collected, so that one look mends it all; nothing is applied in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import BatchError, DataError, Offence, SchemaError
+from shoal.records.codebook import CodeBook, Codes
+from shoal.records.encode import carry
+from shoal.records.growing import Grown, grow
+from shoal.records.normalize import as_text
+from shoal.records.sources import open_source
+from shoal.schema import Role, Schema
+
+OP = "op"
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+OPS = (INSERT, UPDATE, DELETE)
+LISTED = 20  # offences that an error names
+NUMBERS = {pa.int64(), pa.float64()}
+
+
+@dataclass(frozen=True)
+class ChangeBatch:
+    """Changes in the order in which they were given: of deletes the key matters, of others every column."""
+
+    schema: Schema
+    table: pa.Table
+    ops: list[str | None]
+    parts: bool = False  # given as inserts, updates and deletes, each with rows of its own
+
+    @classmethod
+    def from_table(cls, source: object, schema: Schema) -> ChangeBatch:
+        """A table, frame or file with a column `op` (insert, update, delete)."""
+        opened = open_source(source)
+        table = opened.load(opened.columns)
+        key_of(schema)
+        if OP not in table.column_names:
+            raise DataError(
+                f"the changes have no column {OP!r}.", hint=f"It says of each row: {', '.join(OPS)}.", file=opened.file
+            )
+        ops = as_text(OP, table[OP], ()).to_pylist()
+        return cls(schema, table.drop_columns([OP]), [op if op is None else op.lower() for op in ops])
+
+    @classmethod
+    def of(
+        cls, schema: Schema, *, inserts: object = None, updates: object = None, deletes: Iterable[object] | None = None
+    ) -> ChangeBatch:
+        """Tables or frames of records to insert and to update, and keys to delete."""
+        key = key_of(schema)
+        given: list[tuple[str, pa.Table]] = []
+        for op, source in ((INSERT, inserts), (UPDATE, updates)):
+            if source is not None:
+                opened = open_source(source)
+                given.append((op, opened.load(opened.columns)))
+        if deletes is not None:
+            array = deletes if isinstance(deletes, pa.Array | pa.ChunkedArray) else pa.array([str(k) for k in deletes])
+            given.append((DELETE, pa.table({key: array})))
+        if len(given) == 1:
+            return cls(schema, given[0][1], [given[0][0]] * given[0][1].num_rows)
+        table = _together([_with_texts(table, key) for _, table in given], key)
+        return cls(schema, table, [op for op, part in given for _ in range(part.num_rows)], parts=True)
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.ops.count(op)} {op}s" for op in OPS)
+        return f"<ChangeBatch of {counts}>"
+
+
+class Arrivals(NamedTuple):
+    """What a batch comes to, checked and encoded. Nothing in it has been applied."""
+
+    deleted: list[str]  # keys
+    inserted: list[str]  # keys, in the order of the batch
+    updated: list[str]  # keys; their new records come after the inserted ones
+    grown: list[Grown]  # of each quasi-identifier: its book now, and the codes of inserted and updated records
+    carried: pa.Table
+    people: list[str] | None
+
+    @property
+    def books(self) -> list[CodeBook]:
+        return [grown.book for grown in self.grown]
+
+    @property
+    def codes(self) -> Codes:
+        return np.stack([grown.codes for grown in self.grown], axis=1)
+
+
+def key_of(schema: Schema) -> str:
+    """The column that names records."""
+    names = schema.names(Role.KEY)
+    if not names:
+        raise SchemaError(
+            "the schema has no key: nothing says which record a change is about.",
+            hint='Give the column that names a record the role "key".',
+            file=schema.source,
+        )
+    return names[0]
+
+
+def check(batch: ChangeBatch, keys: Collection[str], books: Sequence[CodeBook], carried: pa.Schema) -> Arrivals:
+    """The batch, encoded for a table with these keys, code books and carried columns.
+
+    Guarantee: raises BatchError with every fault of the batch, or returns; nothing that was given has changed.
+    """
+    faults = _Faults(batch)
+    texts = _keys(batch, keys, faults)
+    order = {op: [i for i, given in enumerate(batch.ops) if given == op] for op in OPS}
+    coming = np.array(order[INSERT] + order[UPDATE], np.int64)
+    grown, kept, people = _values(batch, coming, books, carried, faults)
+    faults.raise_any()
+    named = {op: [str(texts[i]) for i in order[op]] for op in OPS}
+    return Arrivals(named[DELETE], named[INSERT], named[UPDATE], grown, kept, people)
+
+
+def _keys(batch: ChangeBatch, keys: Collection[str], faults: _Faults) -> list[str | None]:
+    key = key_of(batch.schema)
+    if key not in batch.table.column_names:
+        faults.add(None, key, "the batch has no such column, and it names the records")
+        return [None] * len(batch)
+    try:
+        texts: list[str | None] = as_text(key, batch.table[key], batch.schema.missing).to_pylist()
+    except DataError as error:
+        faults.add(None, key, error.message.rstrip("."))
+        return [None] * len(batch)
+    first: dict[str, int] = {}
+    for i, (text, op) in enumerate(zip(texts, batch.ops, strict=True)):
+        if op not in OPS:
+            faults.add(i, OP, f"must be one of {', '.join(OPS)}")
+        elif text is None:
+            faults.add(i, key, "the key is missing")
+        elif text in first:
+            other = batch.ops[first[text]]
+            again = f"{op} and {other}" if op != other else f"{op} twice"
+            faults.add(i, key, f"the same key as {faults.name(first[text])} ({again})", text)
+        else:
+            first[text] = i
+            if op == INSERT and text in keys:
+                faults.add(i, key, "insert of a key that a record has already", text)
+            elif op != INSERT and text not in keys:
+                faults.add(i, key, f"{op} of a key that no record has", text)
+    return texts
+
+
+def _values(
+    batch: ChangeBatch, coming: NDArray[np.int64], books: Sequence[CodeBook], carried: pa.Schema, faults: _Faults
+) -> tuple[list[Grown], pa.Table, list[str] | None]:
+    """Codes and carried columns of the records that come."""
+    schema = batch.schema
+    wanted = [name for name in schema.columns if name not in schema.names(Role.IDENTIFIER, Role.KEY)]
+    for name in batch.table.column_names:
+        if name not in schema.columns:
+            faults.add(None, name, "the schema does not name this column")
+    if not len(coming):
+        nothing = np.zeros(0, np.int32)
+        people: list[str] | None = [] if schema.names(Role.PERSON) else None
+        return [Grown(book, None, nothing) for book in books], carried.empty_table(), people
+    lacking = [name for name in wanted if name not in batch.table.column_names]
+    for name in lacking:
+        faults.add(None, name, "the batch does not have this column")
+    rows = batch.table.take(pa.array(coming))
+    grown = [
+        _tried(book.name, rows, coming, partial(grow, book, missing=schema.missing), faults)
+        for book in books
+        if book.name not in lacking
+    ]
+    kept = {
+        field.name: _tried(field.name, rows, coming, partial(_carried, schema, field), faults)
+        for field in carried
+        if field.name not in lacking
+    }
+    people = None
+    for name in schema.names(Role.PERSON):
+        if name not in lacking:
+            whose = _tried(name, rows, coming, partial(as_text, name, missing=schema.missing), faults)
+            people = [] if whose is None else whose.to_pylist()
+            for i in [i for i, person in zip(coming.tolist(), people, strict=False) if person is None]:
+                faults.add(i, name, "the person is missing")
+    if faults.count:
+        return [], carried.empty_table(), people
+    return grown, pa.table(kept), people
+
+
+def _carried(schema: Schema, field: pa.Field, column: pa.ChunkedArray) -> pa.Array:
+    array = carry(field.name, schema.columns[field.name], column, schema.missing)
+    if array.type == field.type or {array.type, field.type} == NUMBERS:  # whole or not: the table takes in both
+        return array
+    try:
+        return array.cast(field.type)
+    except pa.ArrowException:
+        pass
+    raise DataError(f"holds {array.type}, but the table has {field.type}.", column=field.name)
+
+
+def _tried(
+    name: str, rows: pa.Table, coming: NDArray[np.int64], convert: Callable[[pa.ChunkedArray], Any], faults: _Faults
+) -> Any:
+    """Convert a column; None if it cannot be. Rows that are at fault are taken out, to find what else is wrong."""
+    column, left = rows[name], coming
+    while True:
+        try:
+            converted = convert(column)
+            return converted if len(left) == len(coming) else None
+        except DataError as error:
+            if not len(error.every_row):
+                faults.add(None, name, error.message.rstrip("."))
+                return None
+            at_fault = np.array(error.every_row) - 1
+            values = dict(zip(at_fault[: len(error.rows)].tolist(), error.sealed(), strict=False))
+            for place in at_fault.tolist():
+                faults.add(int(left[place]), name, error.fault, values.get(place))
+            staying = np.setdiff1d(np.arange(len(left)), at_fault)
+            column, left = column.take(pa.array(staying)), left[staying]
+
+
+class _Faults:
+    """What is wrong with a batch, in the order of its rows."""
+
+    def __init__(self, batch: ChangeBatch) -> None:
+        self._batch = batch
+        self._found: list[tuple[int, Offence, object]] = []
+        self._starts: Mapping[str | None, int] = {op: batch.ops.index(op) for op in OPS if op in batch.ops}
+
+    @property
+    def count(self) -> int:
+        return len(self._found)
+
+    def add(self, i: int | None, column: str, fault: str, value: object = None) -> None:
+        row, part = (None, None) if i is None else self._place(i)
+        self._found.append((-1 if i is None else i, Offence(fault, row, column, part), value))
+
+    def name(self, i: int) -> str:
+        row, part = self._place(i)
+        return f"row {row}" + (f" of the {part}" if part else "")
+
+    def _place(self, i: int) -> tuple[int, str | None]:
+        if not self._batch.parts:
+            return i + 1, None
+        op = self._batch.ops[i]
+        return i + 1 - self._starts[op], f"{op}s"
+
+    def raise_any(self) -> None:
+        if self._found:
+            first = sorted(self._found, key=lambda found: found[0])[:LISTED]
+            values = [value for _, _, value in first if value is not None]
+            raise BatchError([offence for _, offence, _ in first], len(self._found), values)
+
+
+def _together(tables: list[pa.Table], key: str) -> pa.Table:
+    if not tables:
+        return pa.table({key: pa.array([], pa.string())})
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        pass
+    raise DataError("inserts and updates have a column of different types.", hint="Give them the same types.")
+
+
+def _with_texts(table: pa.Table, key: str) -> pa.Table:
+    """Keys as texts, so that parts with keys of different types go together."""
+    if key not in table.column_names:
+        return table
+    return table.set_column(table.column_names.index(key), key, as_text(key, table[key], ()))
