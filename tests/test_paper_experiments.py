@@ -15,7 +15,7 @@ def test_the_experiments_on_maintenance(tmp_path: Path) -> None:
         if path.suffix == ".svg":
             assert path.read_text().startswith("<svg")
             continue
-        rows = list(csv.DictReader(path.open()))
+        rows = list(csv.DictReader(path.read_text().splitlines()))
         assert {row["method"] for row in rows} >= {"static", "I3M"}
         assert all(float(row["loss"]) > 0 and float(row["seconds"]) > 0 for row in rows)
         assert all(float(row["loss_optimized"]) <= float(row["loss"]) for row in rows if "loss_optimized" in row)

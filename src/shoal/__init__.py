@@ -4,6 +4,7 @@ from shoal import datasets
 from shoal.anonymize import anonymize
 from shoal.compare import Comparison, compare
 from shoal.errors import (
+    BatchError,
     DataError,
     HierarchyError,
     InputError,
@@ -25,6 +26,7 @@ from shoal.verify import Verdict, verify
 from shoal.version import __version__
 
 __all__ = [
+    "BatchError",
     "Column",
     "Comparison",
     "DataError",

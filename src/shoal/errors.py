@@ -120,25 +120,27 @@ class DataError(InputError):
 class BatchError(DataError):
     """A batch of changes is refused as a whole, and nothing has changed: `offences` are the first of `count` faults."""
 
-    def __init__(self, offences: Sequence[Offence] = (), count: int = 0, values: Iterable[object] = ()) -> None:
+    offences: Sequence[Offence] = ()
+    count: int = 0
+
+    @classmethod
+    def of(cls, offences: Sequence[Offence], count: int, values: Iterable[object] = ()) -> BatchError:
+        """`count` faults, of which these are the first."""
         listed = "; ".join(map(str, offences))
         more = f"; and {count - len(offences)} more" if count > len(offences) else ""
-        super().__init__(
+        error = cls(
             f"the batch is refused and nothing has changed: {count} fault{'s' if count != 1 else ''}. {listed}{more}.",
             hint="Mend them and apply the batch again.",
-            column=offences[0].column if offences else None,
+            column=offences[0].column,
             rows=[offence.row for offence in offences if offence.row is not None],
             values=values,
         )
-        self.offences = list(offences)
-        self.count = count
+        error.offences, error.count = list(offences), count
+        return error
 
     def facts(self) -> dict[str, object]:
         listed = [offence._asdict() for offence in self.offences]
         return {**super().facts(), "offences": listed, "count": self.count}
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.offences, self.count), {**self.__dict__, "_values": []}
 
 
 class ParameterError(InputError):

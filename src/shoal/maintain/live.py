@@ -25,7 +25,7 @@ from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.cluster import Task, check_parameters, cluster
 from shoal.errors import DataError, ParameterError, one_of
 from shoal.maintain import DEFAULT_MAINTAINER, MAINTAINERS
-from shoal.optimize import optimized
+from shoal.optimize import check_optimizer, optimized
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
 from shoal.privacy.sensitive import Distribution
@@ -237,13 +237,17 @@ class LivePartition:
         Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
         splits those.
         """
+        check_optimizer(how)
         alive, records = self._alive(), self.records()
+        if not len(alive):
+            return 0.0
         labels = self.labels[alive]
         before = self.labels[: self._used].copy()
         with self._all_or_nothing(NO_ARRIVALS, before):
             better = optimized(how, records.codes, without_gaps(labels), self.costs, self._privacy(records), progress)
             self.labels[alive] = _as_before(better, labels)
             self._engine = self.privacy = None
+            self._mend(progress)
         return self._loss(records.codes, labels) - self._loss(records.codes, self.labels[alive])
 
     def loss(self) -> float:
@@ -302,6 +306,7 @@ class LivePartition:
                 batch = Records(arrivals.codes, self.books, arrivals.carried, self.order, self.schema)
                 self.privacy.make_room(len(self.labels))
                 self.privacy.append(batch, arrivals.people, first)
+                self._reference = self.privacy.reference
         replaced = np.full(coming, -1, np.int32)
         replaced[len(arrivals.inserted) :] = [self.keys[key] for key in arrivals.updated]
         leaving = [self.keys[key] for key in (*arrivals.deleted, *arrivals.updated)]
@@ -367,17 +372,26 @@ class LivePartition:
         engine = self.engine
         places = np.full(self._used, -1, np.int32)
         places[alive] = np.arange(len(alive))
-        carried = _together(self._carried)
-        self._carried = [carried.take(pa.array(alive)).combine_chunks() if carried.num_columns else carried]
         room = len(alive) + len(alive) // 8 + SPARE_RECORDS
-        self.codes, self.labels = roomier(self.codes[alive], room), roomier(self.labels[alive], room, -1)
-        self.keys = {key: int(places[record]) for key, record in self.keys.items()}
-        if self._people is not None:
-            self._people = [self._people[record] for record in alive]
-        self._used = len(alive)
-        if self.privacy is not None:
-            self.privacy.renumber(alive, room)
-        engine.renumbered(places)
+        carried = _together(self._carried)
+        compact = {
+            "_carried": [carried.take(pa.array(alive)).combine_chunks() if carried.num_columns else carried],
+            "codes": roomier(self.codes[alive], room),
+            "labels": roomier(self.labels[alive], room, -1),
+            "keys": {key: int(places[record]) for key, record in self.keys.items()},
+            "_people": None if self._people is None else [self._people[record] for record in alive],
+            "_used": len(alive),
+        }
+        before = {name: getattr(self, name) for name in compact}
+        try:
+            self.__dict__.update(compact)
+            if self.privacy is not None:
+                self.privacy.renumber(alive, room)
+            engine.renumbered(places)
+        except BaseException:
+            self._engine = self.privacy = None
+            self.__dict__.update(before)
+            raise
 
 
 NO_ARRIVALS = Arrivals([], [], [], [], pa.table({}), None)

@@ -126,7 +126,8 @@ class LivePrivacy:
         places = {text: code for code, text in enumerate(column.texts, start=1)}
         moved = np.array([0, *(places[text] for text in known.texts)], np.int32)
         values: list[str | None] = [None, *column.texts] if column.some_missing else [*column.texts]
-        self.reference[column.name] = {**dict.fromkeys(values, 0.0), **self.reference[column.name]}
+        known_shares = self.reference[column.name]
+        self.reference = {**self.reference, column.name: {**dict.fromkeys(values, 0.0), **known_shares}}
         self._columns[j] = column
         self._values[:records, j] = moved[self._values[:records, j]]
         recode_bag(self.counts, j, moved)

@@ -255,7 +255,7 @@ class _Faults:
         if self._found:
             first = sorted(self._found, key=lambda found: found[0])[:LISTED]
             values = [value for _, _, value in first if value is not None]
-            raise BatchError([offence for _, offence, _ in first], len(self._found), values)
+            raise BatchError.of([offence for _, offence, _ in first], len(self._found), values)
 
 
 def _together(tables: list[pa.Table], key: str) -> pa.Table:
