@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
+from shoal.boxes.costs import cost_tables
 from shoal.cluster import cluster
 from shoal.experiments.bench.finding import Finding, best_of, in_its_own_process, peak_memory
 from shoal.experiments.bench.groups import Search, microseconds
@@ -19,12 +21,14 @@ from shoal.experiments.bench.inputs import census_records, spaced
 from shoal.experiments.bench.scans import i3m_inserts
 from shoal.maintain.i3m import I3M
 from shoal.maintain.live import LivePartition, Settings
+from shoal.maintain.splitting import order_of_going
 from shoal.progress import SILENT
 from shoal.records.changes import ChangeBatch
 
 K = 5
 ROWS, QUICK_ROWS = (10_000, 1_000_000), (5_000, 20_000)
 SCANNED, QUICK_SCANNED = 100_000, 10_000
+SPLIT = (25, 100)
 REFERENCE = 2.5  # µs: the machine that the wanted rates are for finds the best of 200 000 groups in this time
 
 
@@ -50,10 +54,28 @@ def run(quick: bool) -> list[Finding]:
             scanned["by_scan"],
             wanted="" if quick else "ratio ≥ 30",
         ),
+        Finding(f"split_2k, k = {SPLIT[0]} to {SPLIT[1]}: exponent of k", split_exponent(), "", wanted="≤ 2.2"),
         Finding(f"a batch of 100 inserts, updates and deletes, {name}", at["batch"], "ms", wanted="≤ 50"),
         Finding(f"the same with new values in two columns (re-coding), {name}", at["recoding"], "ms", wanted="≤ 50"),
         Finding(f"peak memory, {name}", at["peak"], "GiB", wanted="< 1 GiB"),
     ]
+
+
+def split_exponent() -> float:
+    """How the time of a split grows with k."""
+    records = census_records(2_000)
+    costs, times = cost_tables(records.books, "il"), []
+    for k in SPLIT:
+        groups = [np.arange(first, first + 2 * k, dtype=np.int32) for first in range(0, 1_000, 2 * k)]
+        losses = np.empty(k)
+
+        def split(groups: list[Any] = groups, k: int = k, losses: Any = losses) -> None:
+            for group in groups:
+                order_of_going(records.codes, costs, group.copy(), k, losses)
+
+        split()
+        times.append(best_of(5, split) / len(groups))
+    return math.log(times[1] / times[0]) / math.log(SPLIT[1] / SPLIT[0])
 
 
 def measured(rows: int, changes: int) -> dict[str, float]:
