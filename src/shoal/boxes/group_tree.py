@@ -224,6 +224,7 @@ def new_node(tree: GroupTree, parent: int) -> int:
         node = tree.state[NODES]
         tree.state[NODES] += 1
     tree.above[node], tree.depths[node] = parent, tree.depths[parent] + 1
+    tree.state[DEPTH] = max(tree.state[DEPTH], tree.depths[node])
     return node
 
 
@@ -238,6 +239,7 @@ def new_leaf(tree: GroupTree, node: int, part: int) -> int:
         tree.state[LEAVES] += 1
     tree.children[node, part] = -1 - leaf
     tree.parents[leaf], tree.sizes[leaf] = node, 0
+    tree.least[node, part, SIZE] = -1.0  # what another child has left here is nobody's
     return leaf
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.division import AT, COLUMN
+from shoal.boxes.division import AT, COLUMN, CUT, KIND, MIDDLE
 from shoal.boxes.group_tree import LEAVES, NODES, Groups, GroupTree
 from shoal.compiling import kernel
 
@@ -59,7 +59,8 @@ def rename(names: Names, groups: Groups, tree: GroupTree) -> None:
                 for side in range(2):
                     tree.unions[node, child, side, j] = names.names[start + tree.unions[node, child, side, j]]
             for step in range(tree.steps[node]):
-                if tree.cuts[node, step, COLUMN] == j:
+                kind = tree.cuts[node, step, KIND]
+                if tree.cuts[node, step, COLUMN] == j and kind in (CUT, MIDDLE):
                     tree.cuts[node, step, AT] = names.names[start + tree.cuts[node, step, AT]]
     for leaf in range(tree.state[LEAVES]):
         for place in range(tree.sizes[leaf]):

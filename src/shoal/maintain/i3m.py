@@ -208,9 +208,8 @@ class I3M:
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
         """These records go, and these come. (`replaced` are of no interest: an update is both.)"""
         live = self.live
-        alone = len(come) + len(gone) * (live.k - 1) if live.privacy is not None else 0
-        most = (len(live) + len(come)) // live.k + len(self._offending()) + alone
-        self._make_room(most - self.several() + SPARE_GROUPS)
+        there = int((live.labels >= 0).sum())
+        self._make_room(there // live.k + len(self._offending()) - self.several() + SPARE_GROUPS)
         if len(self._large):
             self._follow(SPLIT, self._large)
             build(self.work.tree, live.costs, self.work.groups)  # most may be new
@@ -218,7 +217,11 @@ class I3M:
         left = np.unique(live.labels[gone])
         self._follow(DELETE, gone)
         self._follow(REFRESH, left)
-        self._follow(DISPERSE, np.union1d(left, self._offending()), progress, "dispersing what is left of groups")
+        small = np.union1d(left, self._offending())
+        # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
+        alone = len(come) + int(self.work.groups.sizes[small].sum()) if live.privacy is not None else len(small)
+        self._make_room((there + len(come)) // live.k + alone - self.several() + SPARE_GROUPS)
+        self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
         self._follow(INSERT, come, progress, "inserting")
         if live.privacy is not None and live.privacy.tables.rules.size:
             self._mend()

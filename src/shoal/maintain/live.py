@@ -210,8 +210,11 @@ class LivePartition:
         every group has what is asked, or `partition().obstacles()` says why it cannot be published.
         """
         progress.stage("checking the batch")
+        if batch.schema is not self.schema and batch.schema.columns != self.schema.columns:
+            raise ParameterError("the batch was made for another schema.")
+        sensitive = {rule.column for rule in self.settings.rules}
+        arrivals = check(batch, self.keys, self.books, self._carried, sensitive)
         self._compact()
-        arrivals = check(batch, self.keys, self.books, self._carried[0].schema)
         before = self.labels[: self._used].copy()
         with self._all_or_nothing(arrivals, before):
             begun = self._has_begun()
@@ -265,6 +268,7 @@ class LivePartition:
     def _all_or_nothing(self, arrivals: Arrivals, before: Ints) -> Iterator[None]:
         """Whatever goes wrong inside, all is as it was afterwards."""
         kept = {name: getattr(self, name) for name in KEPT}
+        chance = self._rng.bit_generator.state
         carried, people = list(self._carried), None if self._people is None else len(self._people)
         numbers = {key: self.keys[key] for key in (*arrivals.deleted, *arrivals.updated)}
         try:
@@ -274,6 +278,7 @@ class LivePartition:
             for name, value in kept.items():
                 setattr(self, name, value)
             self._carried = carried
+            self._rng.bit_generator.state = chance
             if self._people is not None:
                 del self._people[people:]
             self.labels[: len(before)] = before
@@ -350,6 +355,8 @@ class LivePartition:
                 seed=int(self._rng.integers(2**32)),
                 progress=progress,
             ).labels
+            nobody = np.zeros(0, np.int32)
+            self.engine.apply(nobody, nobody, nobody, progress)  # splits what the maintainer wants smaller
 
     def _mend(self, progress: Progress) -> None:
         """Groups that are published alike are one class, in which a person of two of them counts once: `repair.py`."""
@@ -385,9 +392,9 @@ class LivePartition:
         before = {name: getattr(self, name) for name in compact}
         try:
             self.__dict__.update(compact)
-            if self.privacy is not None:
-                self.privacy.renumber(alive, room)
             engine.renumbered(places)
+            if self.privacy is not None:
+                self._engine = self.privacy = None  # made anew, without those who are no more
         except BaseException:
             self._engine = self.privacy = None
             self.__dict__.update(before)

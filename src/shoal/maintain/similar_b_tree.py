@@ -39,6 +39,7 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 INSERT, DELETE = range(2)
 RECORDS_PER_TURN = 1_000
+FURTHEST = 1e3  # how far outside its domain a value may lie on its scale: squares of distances stay finite
 SPARE, ORDERED = 0, 1  # in `marks`: node numbers that are not in use, entries of `root`
 
 
@@ -86,7 +87,7 @@ def search_subtree(tree: Tree, record: int) -> int:
         apart = distance(tree, node, record)
         if apart <= tree.keys[node, tree.counts[node] - 1]:
             return node
-        if apart < least:
+        if nearest < 0 or apart < least:
             nearest, least = node, apart
     return nearest
 
@@ -150,10 +151,15 @@ def new_node(tree: Tree) -> int:
     """A node without leaves, the last of the root."""
     tree.marks[SPARE] -= 1
     node = tree.spare[tree.marks[SPARE]] + ZERO
+    enlist(tree, node)
+    return node
+
+
+@inner
+def enlist(tree: Tree, node: int) -> None:
     tree.root[tree.marks[ORDERED]] = node
     tree.marks[ORDERED] += 1
     tree.counts[node] = 0
-    return node
 
 
 @inner
@@ -245,18 +251,21 @@ def follow(tree: Tree, k: int, what: int, records: Ints, replaced: Ints) -> None
 
 
 @kernel
-def begin(tree: Tree, k: int, order: Ints, ends: Longs) -> None:
-    """Nodes 0, 1, … with the records order[ends[i − 1]:ends[i]]; those with 2k and more are split."""
+def begin(tree: Tree, k: int, order: Ints, ends: Longs, numbers: Ints) -> None:
+    """Nodes of these numbers with the records order[ends[i − 1]:ends[i]]; those with 2k and more are split."""
     start = 0
-    for end in ends:
+    for node in numbers:
+        enlist(tree, node + ZERO)
+    for i in range(len(ends)):
+        end = ends[i]
         # All leaves of a node that is too large, by their distance from its centre: k at a time make a node.
         records = order[start:end].copy()
         keys = np.zeros(len(records))
         while len(records) >= 2 * k:
             sort_by_distance(tree, records, keys[: len(records)])
-            fill(tree, records[len(records) - k :])
+            fill(tree, records[len(records) - k :], new_node(tree))
             records = records[: len(records) - k]
-        fill(tree, records)
+        fill(tree, records, numbers[i] + ZERO)
         start = end
 
 
@@ -279,8 +288,7 @@ def sort_by_distance(tree: Tree, records: Ints, keys: Floats) -> None:
 
 
 @inner
-def fill(tree: Tree, records: Ints) -> None:
-    node = new_node(tree)
+def fill(tree: Tree, records: Ints, node: int) -> None:
     for place in range(len(records)):
         tree.leaves[node, place] = records[place]
         tree.labels[records[place]] = node
@@ -292,13 +300,14 @@ class SimilarBTree:
     """The engine of a live partition that follows its data as the similar-B-tree does."""
 
     def __init__(self, live: LivePartition) -> None:
-        """From the labels that the records have. Nodes get the numbers of their groups, as far as none is too large."""
+        """From the labels that the records have. Groups that are too large are split; the others keep their numbers."""
         self.live = live
         labels = live.labels
         there = np.flatnonzero(labels >= 0).astype(np.int32)
         order = there[np.argsort(labels[there], kind="stable")]
-        sizes = np.unique(labels[there], return_counts=True)[1]
-        room = len(there) // live.k + len(sizes) + 1
+        numbers, sizes = np.unique(labels[there], return_counts=True)
+        room = max(int(numbers.max(initial=-1)) + 1, len(there) // live.k) + len(sizes) + 1
+        spare = np.setdiff1d(np.arange(room, dtype=np.int32), numbers)[::-1]
         self._books = live.books
         self._places = [places_on_scale(book, None) for book in live.books]
         weights = np.repeat([book.column.weight for book in live.books], 2).astype(np.float64)
@@ -314,10 +323,10 @@ class SimilarBTree:
             centres=np.zeros((room, axes)),
             leaves=np.zeros((room, 2 * live.k), np.int32),
             keys=np.zeros((room, 2 * live.k)),
-            spare=np.arange(room, dtype=np.int32)[::-1].copy(),
-            marks=np.array([room, 0]),
+            spare=roomier(spare, room),
+            marks=np.array([len(spare), 0]),
         )
-        begin(self.tree, live.k, order, np.cumsum(sizes))
+        begin(self.tree, live.k, order, np.cumsum(sizes), numbers.astype(np.int32))
         self._merge_small()
 
     def _points(self, codes: Codes) -> Floats:
@@ -433,7 +442,8 @@ def places_on_scale(book: CodeBook, before: tuple[CodeBook, Floats] | None) -> F
     if book.axis is not None:
         assert book.domain is not None
         low, high = book.domain
-        return np.concatenate([[0.0], (book.axis - low) / ((high - low) or 1.0)])
+        places = (book.axis.astype(np.float64) - low) / ((high - low) or 1.0)
+        return np.concatenate([[0.0], np.clip(places, -FURTHEST, FURTHEST)])
     leaves = len(book.texts)
     if before is None:
         return np.concatenate([[0.0], np.arange(leaves) / max(1, leaves - 1)])

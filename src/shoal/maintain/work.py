@@ -109,6 +109,8 @@ def make_box(work: Work, costs: CostTables, group: int, records: Ints) -> None:
 @inner
 def new_group(work: Work, costs: CostTables, tables: Any, counts: Any, records: Ints) -> int:
     """Records that are in no group become one."""
+    if work.marks[SPARE] == 0:
+        raise IndexError("no group number is left")  # the batch is taken back; see `I3M.apply` for why it cannot be
     work.marks[SPARE] -= 1
     group = work.spare[work.marks[SPARE]] + ZERO
     for record in records:

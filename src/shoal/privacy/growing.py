@@ -81,13 +81,6 @@ class LivePrivacy:
             self._pair_values = roomier(self._pair_values, self._numbers + room * whose.shape[1], -1)
         self._make_tables()
 
-    def renumber(self, alive: NDArray[np.int64], room: int) -> None:
-        """Record `alive[i]` has the number i now, and there is room for so many."""
-        self._values = roomier(self._values[alive], room)
-        if self.by_people:
-            self._whose = roomier(self._whose[alive], room)
-        self._make_tables()
-
     def count(self, labels: Ints, groups: int) -> None:
         """Count the groups from scratch. `labels`: of every record that there is room for; −1: in none."""
         self.counts = new_counts(self.tables, groups, len(labels))
@@ -142,6 +135,10 @@ class LivePrivacy:
     def _name(self, people: Sequence[str], first: int) -> None:
         """Numbers for persons and pairs."""
         assert self._persons is not None
+        most = self._numbers + len(people) * (1 + len(self._columns))
+        if most > len(self._pair_values):
+            self._pair_values = roomier(self._pair_values, most + len(self._pair_values) // 2, -1)
+            self._make_tables()
         for record, name in enumerate(people, start=first):
             person = self._persons.get(name)
             if person is None:

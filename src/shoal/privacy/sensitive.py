@@ -8,7 +8,7 @@ hierarchy where there is one, by text otherwise. Codes live in memory only.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -113,14 +113,23 @@ def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) ->
     axis = values
     if reference is not None:
         frozen = [text for text in reference if text]
-        places = day_numbers(map(date.fromisoformat, frozen)) if days else [float(text) for text in frozen]
-        axis = np.concatenate([values, np.array(places)])
+        places = day_numbers(map(date.fromisoformat, frozen)) if days else [_number(text) for text in frozen]
+        axis = np.concatenate([values, np.array(places, values.dtype if _all_whole(values, places) else np.float64)])
     axis = np.unique(axis)
     codes = np.zeros(len(array), np.int32)
     codes[known] = np.searchsorted(axis, values) + 1
     if days:
         return [date.fromordinal(int(day) + EPOCH).isoformat() for day in axis], codes
     return [str(value) if isinstance(value, int) else number_text(value) for value in axis.tolist()], codes
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _all_whole(values: NDArray[np.generic], places: Sequence[int | float]) -> bool:
+    """Whether whole numbers stay whole: beyond 2^53 a float does not tell them apart."""
+    return values.dtype.kind == "i" and all(isinstance(place, int) for place in places)
 
 
 def _by_text(

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import BatchError, DataError, Offence, SchemaError
-from shoal.records.codebook import CodeBook, Codes
+from shoal.errors import BatchError, DataError, Offence, ParameterError, SchemaError
+from shoal.records.codebook import CodeBook, Codes, refuse_unknown
 from shoal.records.encode import carry
 from shoal.records.growing import Grown, grow
-from shoal.records.normalize import as_text
+from shoal.records.normalize import EXACT, as_text, is_text, refuse
 from shoal.records.sources import open_source
 from shoal.schema import Role, Schema
 
@@ -64,8 +65,7 @@ class ChangeBatch:
                 opened = open_source(source)
                 given.append((op, opened.load(opened.columns)))
         if deletes is not None:
-            array = deletes if isinstance(deletes, pa.Array | pa.ChunkedArray) else pa.array([str(k) for k in deletes])
-            given.append((DELETE, pa.table({key: array})))
+            given.append((DELETE, pa.table({key: _key_array(deletes)})))
         if len(given) == 1:
             return cls(schema, given[0][1], [given[0][0]] * given[0][1].num_rows)
         table = _together([_with_texts(table, key) for _, table in given], key)
@@ -110,8 +110,16 @@ def key_of(schema: Schema) -> str:
     return names[0]
 
 
-def check(batch: ChangeBatch, keys: Collection[str], books: Sequence[CodeBook], carried: pa.Schema) -> Arrivals:
-    """The batch, encoded for a table with these keys, code books and carried columns.
+def check(
+    batch: ChangeBatch,
+    keys: Collection[str],
+    books: Sequence[CodeBook],
+    carried: Sequence[pa.Table],
+    compared: Collection[str] = (),
+) -> Arrivals:
+    """The batch, encoded for a table with these keys, code books and carried columns (in parts).
+
+    `compared`: sensitive columns whose values must be in their hierarchies.
 
     Guarantee: raises BatchError with every fault of the batch, or returns; nothing that was given has changed.
     """
@@ -119,7 +127,7 @@ def check(batch: ChangeBatch, keys: Collection[str], books: Sequence[CodeBook], 
     texts = _keys(batch, keys, faults)
     order = {op: [i for i, given in enumerate(batch.ops) if given == op] for op in OPS}
     coming = np.array(order[INSERT] + order[UPDATE], np.int64)
-    grown, kept, people = _values(batch, coming, books, carried, faults)
+    grown, kept, people = _values(batch, coming, books, carried, compared, faults)
     faults.raise_any()
     named = {op: [str(texts[i]) for i in order[op]] for op in OPS}
     return Arrivals(named[DELETE], named[INSERT], named[UPDATE], grown, kept, people)
@@ -155,10 +163,15 @@ def _keys(batch: ChangeBatch, keys: Collection[str], faults: _Faults) -> list[st
 
 
 def _values(
-    batch: ChangeBatch, coming: NDArray[np.int64], books: Sequence[CodeBook], carried: pa.Schema, faults: _Faults
+    batch: ChangeBatch,
+    coming: NDArray[np.int64],
+    books: Sequence[CodeBook],
+    parts: Sequence[pa.Table],
+    compared: Collection[str],
+    faults: _Faults,
 ) -> tuple[list[Grown], pa.Table, list[str] | None]:
     """Codes and carried columns of the records that come."""
-    schema = batch.schema
+    schema, carried = batch.schema, parts[0].schema
     wanted = [name for name in schema.columns if name not in schema.names(Role.IDENTIFIER, Role.KEY)]
     for name in batch.table.column_names:
         if name not in schema.columns:
@@ -170,14 +183,14 @@ def _values(
     lacking = [name for name in wanted if name not in batch.table.column_names]
     for name in lacking:
         faults.add(None, name, "the batch does not have this column")
-    rows = batch.table.take(pa.array(coming))
+    rows = _rows(batch.table, coming)
     grown = [
         _tried(book.name, rows, coming, partial(grow, book, missing=schema.missing), faults)
         for book in books
         if book.name not in lacking
     ]
     kept = {
-        field.name: _tried(field.name, rows, coming, partial(_carried, schema, field), faults)
+        field.name: _tried(field.name, rows, coming, partial(_carried, schema, parts, field, compared), faults)
         for field in carried
         if field.name not in lacking
     }
@@ -193,9 +206,36 @@ def _values(
     return grown, pa.table(kept), people
 
 
-def _carried(schema: Schema, field: pa.Field, column: pa.ChunkedArray) -> pa.Array:
-    array = carry(field.name, schema.columns[field.name], column, schema.missing)
-    if array.type == field.type or {array.type, field.type} == NUMBERS:  # whole or not: the table takes in both
+def _rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    """Some rows of a table; Arrow cannot take them from views of texts."""
+    try:
+        columns = {
+            name: table[name].cast(pa.string()) if is_text(table[name].type) else table[name]
+            for name in table.column_names
+        }
+        return pa.table(columns).take(pa.array(rows))
+    except pa.ArrowException:
+        pass
+    raise DataError("the batch holds columns that cannot be read.", hint="Give it plain columns.")
+
+
+def _carried(
+    schema: Schema, parts: Sequence[pa.Table], field: pa.Field, compared: Collection[str], column: pa.ChunkedArray
+) -> pa.Array:
+    described = schema.columns[field.name]
+    array = carry(field.name, described, column, schema.missing)
+    if field.name in compared and described.grower is not None and described.on_unknown == "error":
+        coded = as_text(field.name, array, schema.missing).dictionary_encode()
+        known = set(described.grower.grow(coded.dictionary.to_pylist()).leaves)
+        refuse_unknown(field.name, coded, [value not in known for value in coded.dictionary.to_pylist()])
+    if array.type == field.type or pa.types.is_null(field.type):
+        return array
+    if {array.type, field.type} == NUMBERS:  # whole or not: the table takes in both, as far as a float tells them apart
+        whole = [array] if array.type == pa.int64() else [part[field.name] for part in parts]
+        largest = max((abs(float(end or 0)) for one in whole for end in pc.min_max(one).as_py().values()), default=0.0)
+        if largest >= EXACT:
+            large = array.is_valid().to_numpy(zero_copy_only=False)
+            refuse(field.name, array, large, "too many digits to be kept beside fractions", "Round it.")
         return array
     try:
         return array.cast(field.type)
@@ -256,6 +296,19 @@ class _Faults:
             first = sorted(self._found, key=lambda found: found[0])[:LISTED]
             values = [value for _, _, value in first if value is not None]
             raise BatchError.of([offence for _, offence, _ in first], len(self._found), values)
+
+
+def _key_array(keys: Iterable[object]) -> pa.Array | pa.ChunkedArray:
+    if isinstance(keys, pa.Array | pa.ChunkedArray):
+        return keys
+    if isinstance(keys, str):
+        raise ParameterError("deletes are a list of keys. Got a text instead.")
+    listed = list(keys)
+    try:
+        return pa.array(listed)
+    except (pa.ArrowException, UnicodeError):
+        pass
+    raise ParameterError("deletes are keys of one type: texts or whole numbers.")
 
 
 def _together(tables: list[pa.Table], key: str) -> pa.Table:
