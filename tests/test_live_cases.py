@@ -77,10 +77,10 @@ def test_a_group_that_comes_again_is_found_again() -> None:
     tree = new_group_tree(groups, reshapes=False)
     build(tree, costs, groups)
     rng = np.random.default_rng(1)
-    for group in rng.permutation(400)[:300]:
+    for group in rng.permutation(400)[:300].tolist():
         groups.sizes[group] = 0
         settle(tree, costs, groups, group)
-    for group in np.flatnonzero(groups.sizes):
+    for group in np.flatnonzero(groups.sizes).tolist():
         groups.sizes[group] = 0
         settle(tree, costs, groups, group)
         groups.sizes[group] = 1

@@ -25,6 +25,7 @@ from shoal.boxes.group_tree import (
     HI,
     LO,
     RESHAPES,
+    SIZE,
     WORN,
     Groups,
     GroupTree,
@@ -52,18 +53,25 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
     if groups.sizes[group] == 0:
         take_out(tree, costs, groups, leaf, place)
         return
-    node = tree.parents[leaf] + ZERO
-    part = place_of(tree, node, -1 - leaf)
-    if leaf_for(tree, groups, group) != leaf:
-        take_out(tree, costs, groups, leaf, place)
-        add(tree, costs, groups, group)
-        return
-    copy_group(tree, groups, leaf, place)
-    refit(tree, costs, node, part)
     if tree.state[RESHAPES]:
         tree.changes[0] += 1
         if 2 * tree.changes[0] > tree.built[0]:
             tree.state[WORN] = 0
+    node = tree.parents[leaf] + ZERO
+    part = place_of(tree, node, -1 - leaf)
+    same = True
+    for j in range(groups.lo.shape[1]):
+        same = same and groups.lo[group, j] == tree.boxes[leaf, place, LO, j]
+        same = same and groups.hi[group, j] == tree.boxes[leaf, place, HI, j]
+    if same:
+        tree.facts[leaf, place, SIZE] = groups.sizes[group]
+        refit_sizes(tree, node, part)
+    elif leaf_for(tree, groups, group) == leaf:
+        copy_group(tree, groups, leaf, place)
+        refit(tree, costs, node, part)
+    else:
+        take_out(tree, costs, groups, leaf, place)
+        add(tree, costs, groups, group)
 
 
 @kernel
@@ -229,6 +237,25 @@ def refit(tree: GroupTree, costs: CostTables, node: int, part: int) -> None:
     while summarize(tree, costs, node, part) and tree.above[node] >= 0:
         below, node = node, tree.above[node] + ZERO
         part = place_of(tree, node, below)
+
+
+@inlined
+def refit_sizes(tree: GroupTree, node: int, part: int) -> None:
+    """The same where a group has only another size: most records join a box that has room for them."""
+    new = True
+    while new:
+        child, size = tree.children[node, part], np.inf
+        if child < 0:
+            for place in range(tree.sizes[-1 - child]):
+                size = min(size, tree.facts[-1 - child, place, SIZE])
+        else:
+            for place in range(tree.counts[child]):
+                size = min(size, tree.least[child, place, SIZE])
+        new = size != tree.least[node, part, SIZE] and tree.above[node] >= 0
+        tree.least[node, part, SIZE] = size
+        if new:
+            part = place_of(tree, tree.above[node] + ZERO, node)
+            node = tree.above[node] + ZERO
 
 
 @inlined
