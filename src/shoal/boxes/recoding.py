@@ -32,16 +32,14 @@ def new_names(moved: Sequence[Ints | None]) -> Names:
 
 
 @kernel
-def renamed(names: Names, codes: Ints, used: int) -> Ints:
-    """The first `used` rows of codes by their new names, and room for as many as there was."""
-    new = np.empty_like(codes)
+def renamed(names: Names, codes: Ints, used: int, new: Ints) -> None:
+    """The first `used` rows of codes by their new names, into `new`."""
     for record in range(used):
         for j in range(codes.shape[1]):
             new[record, j] = codes[record, j]
         for i in range(len(names.columns)):
             j = names.columns[i]
             new[record, j] = names.names[names.starts[i] + codes[record, j]]
-    return new
 
 
 @kernel

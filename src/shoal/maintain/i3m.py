@@ -208,7 +208,7 @@ class I3M:
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
         """These records go, and these come. (`replaced` are of no interest: an update is both.)"""
         live = self.live
-        there = int((live.labels >= 0).sum())
+        there = int(self.work.groups.sizes.sum())
         self._make_room(there // live.k + len(self._offending()) - self.several() + SPARE_GROUPS)
         if len(self._large):
             self._follow(SPLIT, self._large)

@@ -324,7 +324,9 @@ class LivePartition:
         moved = [grown.moved for grown in arrivals.grown]
         if any(names is not None for names in moved):
             recoding = importlib.import_module("shoal.boxes.recoding")
-            self.codes = recoding.renamed(recoding.new_names(moved), self.codes, self._used)  # the old ones stay
+            codes = np.empty_like(self.codes)  # the old ones stay until the batch is through
+            recoding.renamed(recoding.new_names(moved), self.codes, self._used, codes)
+            self.codes = codes
             if self._engine is not None:
                 self._engine.recoded(moved)
         same = same_costs(self.books, arrivals.books, moved, self.settings.measure)
@@ -373,10 +375,9 @@ class LivePartition:
 
     def _compact(self) -> None:
         """Give records new numbers, without gaps, where most numbers are out of use."""
-        alive = self._alive()
-        if self._used < 2 * len(alive) + SPARE_RECORDS:
+        if self._used < 2 * len(self) + SPARE_RECORDS:
             return
-        engine = self.engine
+        alive, engine = self._alive(), self.engine
         places = np.full(self._used, -1, np.int32)
         places[alive] = np.arange(len(alive))
         room = len(alive) + len(alive) // 8 + SPARE_RECORDS
