@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from shoal.privacy import Privacy, make_rules
 from shoal.records.encode import Records, encode
 from tests.patients import PATIENTS, PATIENTS_SCHEMA
 from tests.tables import MadeTable, tables
+from tests.test_papers import TABLE_1, TABLE_1_SCHEMA
 
 
 def total(records: Records, labels: np.ndarray, measure: str = "il") -> float:
@@ -35,21 +35,7 @@ def broken(records: Records, labels: np.ndarray, k: int, measure: str = "il") ->
 
 def test_table_1_of_the_paper() -> None:
     """S² is found (12.9667), S¹ (13.4) is not taken."""
-    table = pa.table(
-        {
-            "age": [25, 40, 35, 55, 33, 42, 38],
-            "zip": ["41076", "41935", "12345", "33333", "41733", "41076", "41933"],
-            "gender": ["Male", "Female", "Male", "Male", "Female", "Male", "Male"],
-        }
-    )
-    schema = shoal.Schema(
-        columns={
-            "age": {"role": "quasi-identifier", "type": "numeric"},
-            "zip": {"role": "quasi-identifier", "type": "prefix"},
-            "gender": {"role": "quasi-identifier", "type": "categorical"},
-        }
-    )
-    records = encode(table, schema)
+    records = encode(TABLE_1, TABLE_1_SCHEMA)
     before = np.array([0, 0, 1, 1, 2, 2, 2])
     assert total(records, before) == pytest.approx(13.2333, abs=1e-4)
     assert total(records, np.array([0, 0, 1, 1, 0, 1, 0])) == pytest.approx(13.4)

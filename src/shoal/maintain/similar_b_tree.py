@@ -60,19 +60,16 @@ class Tree(NamedTuple):
 
 @inner
 def distance(tree: Tree, node: int, record: int) -> float:
-    total = 0.0
-    for axis in range(len(tree.weights)):
-        apart = tree.points[record, axis] - tree.centres[node, axis]
-        total += tree.weights[axis] * apart * apart
-    return np.sqrt(total)
+    """How far a record is from the centre of a node."""
+    return apart(tree.weights, tree.points[record], tree.centres[node])
 
 
 @inner
-def between(tree: Tree, node: int, other: int) -> float:
+def apart(weights: Floats, one: Floats, other: Floats) -> float:
     total = 0.0
-    for axis in range(len(tree.weights)):
-        apart = tree.centres[node, axis] - tree.centres[other, axis]
-        total += tree.weights[axis] * apart * apart
+    for axis in range(len(weights)):
+        way = one[axis] - other[axis]
+        total += weights[axis] * way * way
     return np.sqrt(total)
 
 
@@ -84,11 +81,11 @@ def search_subtree(tree: Tree, record: int) -> int:
         node = tree.root[place] + ZERO
         if node < 0:
             continue
-        apart = distance(tree, node, record)
-        if apart <= tree.keys[node, tree.counts[node] - 1]:
+        way = distance(tree, node, record)
+        if way <= tree.keys[node, tree.counts[node] - 1]:
             return node
-        if nearest < 0 or apart < least:
-            nearest, least = node, apart
+        if nearest < 0 or way < least:
+            nearest, least = node, way
     return nearest
 
 
@@ -198,11 +195,11 @@ def partner(tree: Tree, k: int, node: int) -> int:
         other = tree.root[place] + ZERO
         if other < 0 or other == node:
             continue
-        apart = between(tree, node, other)
-        if tree.counts[other] == k and apart < least_full:
-            full, least_full = other, apart
-        if apart < least:
-            nearest, least = other, apart
+        way = apart(tree.weights, tree.centres[node], tree.centres[other])
+        if tree.counts[other] == k and way < least_full:
+            full, least_full = other, way
+        if way < least:
+            nearest, least = other, way
     return full if full >= 0 else nearest
 
 

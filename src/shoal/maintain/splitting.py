@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.kernels import cell_cost
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -77,11 +77,3 @@ def box_of(codes: Ints, records: Ints, lo: Ints, hi: Ints) -> None:
         lo[j] = hi[j] = codes[records[0], j]
         for record in records[1:]:
             lo[j], hi[j] = min(lo[j], codes[record, j]), max(hi[j], codes[record, j])
-
-
-@kernel
-def loss_of(codes: Ints, costs: CostTables, records: Ints) -> float:
-    """What all records of a group lose."""
-    lo, hi = np.empty(codes.shape[1], np.int32), np.empty(codes.shape[1], np.int32)
-    box_of(codes, records, lo, hi)
-    return len(records) * box_cost(costs, lo, hi)
