@@ -16,9 +16,11 @@ demo: $(VENV)/.run
 	$(BIN)/shoal demo
 
 test: check
+	@sh tools/postgres.sh
 	$(BIN)/pytest -n auto -m "not slow"
 
 test-all: check
+	@sh tools/postgres.sh
 	$(BIN)/pytest -n auto
 
 check: $(VENV)/.dev

@@ -1,11 +1,36 @@
-"""Settings for all tests."""
+"""Settings for all tests, and a PostgreSQL for those that need one."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import Server, programs
 
 # Kernels compile during the first example of a test: a deadline per example would measure the compiler.
 settings.register_profile(
     "shoal", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("shoal")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One server per test process: with pytest-xdist each worker has its own."""
+    binaries = programs()
+    if binaries is None:
+        if os.environ.get("CI"):
+            pytest.fail("PostgreSQL is not installed, and CI must not skip its tests: see tools/postgres.sh")
+        pytest.skip("POSTGRESQL IS NOT INSTALLED: NOTHING THAT NEEDS IT WAS TESTED (see tools/postgres.sh)")
+    server = Server(binaries)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> str:
+    """A fresh, empty database."""
+    return postgres_server.create_database()

@@ -39,7 +39,7 @@ def cost_of(live: LivePartition) -> Cost:
 
 def groups_of(live: LivePartition) -> dict[int, list[int]]:
     groups: dict[int, list[int]] = {}
-    for record in live._alive().tolist():
+    for record in live.alive().tolist():
         groups.setdefault(int(live.labels[record]), []).append(record)
     return groups
 
@@ -93,7 +93,7 @@ def test_every_choice_is_that_of_a_full_scan(seed: int, rows: int, k: int, measu
     for key in leaving:
         del slow.keys[key]
     for group in left.tolist():
-        members = [record for record in slow._alive().tolist() if slow.labels[record] == group]
+        members = [record for record in slow.alive().tolist() if slow.labels[record] == group]
         if not members or len(members) >= k or engine.several() == 1:
             continue
         # Dispersing is taking all out, then inserting each: the same order as the lists of members have.

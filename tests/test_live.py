@@ -172,10 +172,10 @@ class Follows(RuleBasedStateMachine):
         names = {record: key for key, record in live.keys.items()}
         for j, book in enumerate(records.books):
             texts = book.decode(records.codes[:, j])
-            for record, text in zip(live._alive().tolist(), texts, strict=True):
+            for record, text in zip(live.alive().tolist(), texts, strict=True):
                 assert text == published(self.rows[names[record]][book.name])
         kept = records.carried.to_pylist()
-        for record, row in zip(live._alive().tolist(), kept, strict=True):
+        for record, row in zip(live.alive().tolist(), kept, strict=True):
             assert row == {name: self.rows[names[record]][name] for name in row}
 
     @invariant()
@@ -202,7 +202,7 @@ class Follows(RuleBasedStateMachine):
         if self.maintainer != "i3m":
             engine.check()
             return
-        work, alive = engine.work, self.live._alive()
+        work, alive = engine.work, self.live.alive()
         numbers, labels = np.unique(self.live.labels[alive], return_inverse=True)
         lo, hi, sizes = group_boxes(self.live.codes[alive], labels.astype(np.int32), len(numbers))
         assert np.flatnonzero(work.groups.sizes).tolist() == numbers.tolist()

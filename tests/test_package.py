@@ -30,7 +30,7 @@ def test_the_public_names_exist() -> None:
 
 
 def test_importing_shoal_or_asking_for_help_loads_no_numba_and_no_extra() -> None:
-    heavy = "{'numba', 'llvmlite', 'pandas', 'polars', 'duckdb'}"
+    heavy = "{'numba', 'llvmlite', 'pandas', 'polars', 'duckdb', 'sqlalchemy', 'psycopg'}"
     assert python(f"import shoal, sys; print({heavy} & set(sys.modules))") == "set()\n"
     for words in (["--help"], ["anonymize", "--help"], ["bench", "--help"]):
         code = f"import atexit, sys; atexit.register(lambda: print({heavy} & set(sys.modules)))"
@@ -49,7 +49,7 @@ def test_every_error_is_drawn_and_exported() -> None:
     classes = [
         value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, shoal.ShoalError)
     ]
-    assert len(classes) == 10
+    assert len(classes) == 13
     for error in classes:
         assert error.__name__ in tree
         assert getattr(shoal, error.__name__) is error

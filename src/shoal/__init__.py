@@ -14,6 +14,9 @@ from shoal.errors import (
     SchemaError,
     ShoalError,
     ShoalWarning,
+    Unchanged,
+    VaultBusy,
+    VaultError,
     VerificationError,
 )
 from shoal.hierarchies import Hierarchy
@@ -22,6 +25,7 @@ from shoal.progress import Progress
 from shoal.records.reading import read
 from shoal.release import Release
 from shoal.schema import Column, Role, Schema
+from shoal.vault import Vault
 from shoal.verify import Verdict, verify
 from shoal.version import __version__
 
@@ -44,6 +48,10 @@ __all__ = [
     "SchemaError",
     "ShoalError",
     "ShoalWarning",
+    "Unchanged",
+    "Vault",
+    "VaultBusy",
+    "VaultError",
     "Verdict",
     "VerificationError",
     "__version__",

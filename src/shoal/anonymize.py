@@ -112,11 +112,16 @@ def released(
     progress: Progress = SILENT,
     options: Mapping[str, object] | None = None,
     file: str | Path | None = None,
+    shuffle_key: bytes | None = None,
+    facts: Mapping[str, object] | None = None,
 ) -> Release:
-    """Recode a partition, verify it for k and what was `asked`, and measure it."""
+    """Recode a partition, verify it for k and what was `asked`, and measure it.
+
+    `shuffle_key` repeats the order of the rows for whoever has it; `facts` go into the manifest as well.
+    """
     schema, k, rules = records.schema, partition.k, partition.privacy.rules
     progress.stage("recoding")
-    order = shuffled(len(records), new_shuffle_key())
+    order = shuffled(len(records), shuffle_key or new_shuffle_key())
     published = recode(records, partition, order, bounds=bounds)
     progress.stage("verifying")
     people = None if records.people is None else records.people[order]
@@ -141,7 +146,8 @@ def released(
             measures=public.totals,
             classes=verdict.classes,
             smallest_class=public.smallest_class,
-        ),
+        )
+        | dict(facts or {}),
         labels=partition.labels,
         order=order,
         public=public,

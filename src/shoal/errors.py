@@ -9,6 +9,9 @@
     │   └── ParameterError       k, a method, a measure or an option is out of range or unknown
     ├── OutputError              the result cannot be written where it was asked for
     ├── VerificationError        the independent check said no; the release was not made
+    ├── Unchanged                nothing has changed since the last release; a second one was not made
+    ├── VaultError               a vault cannot be opened, read or written: no vault, damaged, newer, disk full
+    │   └── VaultBusy            another process is changing the vault
     └── InternalError            a promise of shoal's own code is broken: a bug, please report it
 
 Guarantee: `str(error)`, `error.facts()` and a pickled error never carry a value or a key of a record. They name the
@@ -153,6 +156,18 @@ class OutputError(ShoalError):
 
 class VerificationError(ShoalError):
     """The independent check said no; the release was not made."""
+
+
+class Unchanged(ShoalError):
+    """Nothing has changed since the last release; a second one was not made."""
+
+
+class VaultError(ShoalError):
+    """A vault cannot be opened, read or written; what it holds is as it was."""
+
+
+class VaultBusy(VaultError):
+    """Another process is changing the vault."""
 
 
 class InternalError(ShoalError):

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, bench, compare, demo, measure, schema, verify
+from shoal.cli import anonymize, bench, compare, demo, measure, schema, vault, verify
 from shoal.version import __version__
 
 app = typer.Typer(
@@ -18,13 +18,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback with local variables would show the data
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("anonymize")(anonymize.anonymize)
-app.command("verify")(verify.verify)
-app.command("measure")(measure.measure)
-app.add_typer(schema.app, name="schema")
-app.command("compare")(compare.compare)
-app.command("bench")(bench.bench)
+PANEL = "One table"
+app.command("demo", rich_help_panel=PANEL)(demo.demo)
+app.command("anonymize", rich_help_panel=PANEL)(anonymize.anonymize)
+app.command("verify", rich_help_panel=PANEL)(verify.verify)
+app.command("measure", rich_help_panel=PANEL)(measure.measure)
+app.add_typer(schema.app, name="schema", rich_help_panel=PANEL)
+app.command("compare", rich_help_panel=PANEL)(compare.compare)
+app.command("bench", rich_help_panel=PANEL)(bench.bench)
+vault.register(app)
 
 
 def _version(asked: bool) -> None:

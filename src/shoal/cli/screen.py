@@ -31,6 +31,9 @@ ShowValues = Annotated[
     typer.Option("--show-values", help="Let error messages show values of the data (on a terminal only)."),
 ]
 
+# Asked for a release, these are an answer; every other error says that the question could not be dealt with.
+NO = (shoal.VerificationError, shoal.Unchanged)
+
 screen = Console(highlight=False)
 messages = Console(stderr=True, highlight=False)
 
@@ -49,9 +52,9 @@ def command(function: Command) -> Command:
                 function(*args, **kwargs)
         except shoal.ShoalError as error:
             _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
-            raise typer.Exit(2) from None
+            raise typer.Exit(1 if isinstance(error, NO) else 2) from None
         except KeyboardInterrupt:
-            stopped = Interrupted("interrupted. A release is written whole or not at all.")
+            stopped = Interrupted("interrupted. A release or a change to a vault is made whole or not at all.")
             _explain(stopped, as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(130) from None
         except OSError as problem:  # standard output on a full disk, and the like

@@ -249,6 +249,9 @@ class I3M:
     def publishable(self) -> bool:
         return not len(self._offending())
 
+    def loss(self) -> float:
+        return float(self.work.groups.sizes @ self.work.groups.losses)
+
     def several(self) -> int:
         return len(self.work.groups.sizes) - int(self.work.marks[SPARE])
 

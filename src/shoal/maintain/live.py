@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -50,6 +50,13 @@ class Applied(NamedTuple):
     deleted: int
     groups: NDArray[np.int64]  # numbers of the groups that have changed, come or gone
     moved: NDArray[np.int64]  # records that are in another group than before, or have come; by number
+    gone: NDArray[np.int32]  # records that were deleted, and those that an update has replaced
+    come: NDArray[np.int32]  # records that were inserted, then those that have replaced others
+    arrivals: Arrivals
+
+
+# Called with what a batch has done, before it counts as done: if this raises, all is as it was.
+Keep = Callable[[Applied], None]
 
 
 class Engine(Protocol):
@@ -68,6 +75,15 @@ class Engine(Protocol):
     def recoded(self, moved: Sequence[Ints | None]) -> None: ...
 
     def renumbered(self, places: Ints) -> None: ...
+
+
+class Standing(NamedTuple):
+    """How a live partition stands."""
+
+    groups: int
+    smallest: int | None  # group: records, or people where they are counted; None: there is none
+    loss: float
+    publishable: bool
 
 
 @dataclass(frozen=True)
@@ -108,8 +124,12 @@ class LivePartition:
         *,
         people: Sequence[str] | None = None,
         reference: dict[str, Distribution] | None = None,
+        ids: NDArray[np.int64] | None = None,
     ) -> None:
-        """Records that are in groups already. `people`: whose each is, by name, where people are counted."""
+        """Records that are in groups already. `people`: whose each is, by name, where people are counted.
+
+        `ids`: a number for each record that it keeps for ever, in ascending order; a later one gets a higher one.
+        """
         self.schema, self.settings, self.k = records.schema, settings, settings.k
         self.order = records.order
         self.books: list[CodeBook] = records.books
@@ -119,6 +139,9 @@ class LivePartition:
         self._rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
         self._used = len(records)
         room = self._used + self._used // 8 + SPARE_RECORDS
+        self.ids = roomier(np.arange(1, self._used + 1) if ids is None else ids.astype(np.int64), room)
+        self.next_id = int(self.ids[: self._used].max(initial=0)) + 1
+        self.epoch = 0  # how many have begun since this was made
         self.codes: Codes = roomier(records.codes, room)
         self.labels: Ints = roomier(labels.astype(np.int32), room, -1)
         self.costs: CostTables = cost_tables(self.books, settings.measure)
@@ -156,7 +179,7 @@ class LivePartition:
         if self._engine is None:
             if self.settings.rules or self._people is not None:
                 growing = importlib.import_module("shoal.privacy.growing")
-                records, alive = self.records(), self._alive()
+                records, alive = self.records(), self.alive()
                 persons = None
                 if self._people is not None:
                     persons = list(dict.fromkeys(self._people[record] for record in alive))
@@ -169,7 +192,7 @@ class LivePartition:
 
     def records(self) -> Records:
         """The records as they are now, in the order of their numbers."""
-        alive = self._alive()
+        alive = self.alive()
         carried = _together(self._carried)
         if len(alive) < self._used and carried.num_columns:
             carried = carried.take(pa.array(alive))
@@ -182,7 +205,7 @@ class LivePartition:
     def partition(self) -> Partition:
         """The partition as it is now, over `records()`; groups without gaps, in the order of their numbers."""
         records = self.records()
-        return Partition.from_labels(records.codes, self.labels[self._alive()], self._privacy(records))
+        return Partition.from_labels(records.codes, self.labels[self.alive()], self._privacy(records))
 
     def feasible(self) -> bool:
         """Whether the whole table, as one group, has what is asked: if not, no partition has."""
@@ -191,8 +214,29 @@ class LivePartition:
             return False
         return bool(self._privacy(records).facts_of(np.zeros(len(records), np.int32), 1).holds(self.k).all())
 
-    def _alive(self) -> NDArray[np.int64]:
+    def people(self) -> list[str] | None:
+        """Whose each record is, in the order of their numbers; None where people are not counted."""
+        return None if self._people is None else [self._people[record] for record in self.alive()]
+
+    @property
+    def reference(self) -> dict[str, Distribution] | None:
+        """What closeness is measured against in this epoch, by column; None: nobody has asked yet."""
+        return self._reference
+
+    def alive(self) -> NDArray[np.int64]:
+        """The numbers of the records that there are, in ascending order."""
         return np.flatnonzero(self.labels[: self._used] >= 0)
+
+    def standing(self) -> Standing:
+        """Without a look at every record, where the maintainer knows."""
+        if not len(self):
+            return Standing(0, None, 0.0, False)
+        engine = self.engine
+        loss = getattr(engine, "loss", self.loss)()
+        sizes = np.bincount(self.labels[self.labels >= 0])
+        if self.privacy is not None:
+            sizes = self.privacy.counts.people[: len(sizes)][sizes > 0]
+        return Standing(engine.several(), int(sizes[sizes > 0].min()), loss, engine.publishable())
 
     def _privacy(self, records: Records) -> Privacy:
         """What is asked. What closeness is measured against is frozen when it is first asked for, in an epoch."""
@@ -203,8 +247,8 @@ class LivePartition:
 
     # How it changes
 
-    def apply(self, batch: ChangeBatch, progress: Progress = SILENT) -> Applied:
-        """Apply a batch of changes.
+    def apply(self, batch: ChangeBatch, progress: Progress = SILENT, keep: Keep | None = None) -> Applied:
+        """Apply a batch of changes. `keep` makes it last, and may refuse.
 
         Guarantee: all of it is applied, or an error is raised and the partition is as it was, bit for bit. Afterwards
         every group has what is asked, or `partition().obstacles()` says why it cannot be published.
@@ -229,19 +273,43 @@ class LivePartition:
                 self.labels[gone], self.labels[come] = -1, 0
                 self._begin(progress)
             self._name(arrivals, come)
-        moved = np.flatnonzero(self.labels[: self._used] != roomier(before, self._used, -1))
-        groups = np.unique(np.concatenate([before[moved[moved < len(before)]], self.labels[moved]]))
-        counts = len(arrivals.inserted), len(arrivals.updated), len(arrivals.deleted)
-        return Applied(*counts, groups[groups >= 0], moved)
+            applied = self._applied(before, arrivals, gone, come)
+            if keep is not None:
+                keep(applied)
+        return applied
 
-    def optimize(self, how: str = "breaking", progress: Progress = SILENT) -> float:
+    def _applied(self, before: Ints, arrivals: Arrivals, gone: Ints, come: Ints) -> Applied:
+        changed = np.flatnonzero(self.labels[: self._used] != roomier(before, self._used, -1))
+        groups = np.unique(np.concatenate([before[changed[changed < len(before)]], self.labels[changed]]))
+        counts = len(arrivals.inserted), len(arrivals.updated), len(arrivals.deleted)
+        moved = changed[self.labels[changed] >= 0]
+        return Applied(*counts, groups[groups >= 0], moved, gone, come, arrivals)
+
+    def follow(self, arrivals: Arrivals, ids: NDArray[np.int64], labels: Ints, moved: Ints, to: Ints) -> None:
+        """Take over what another has applied to the same records, without deciding anything.
+
+        Those of `arrivals` come with these `ids` and `labels` (and those named as deleted go); the records with the
+        numbers `moved` are now in the groups `to`.
+        """
+        before = self.labels[: self._used].copy()
+        with self._all_or_nothing(arrivals, before):
+            self._engine = self.privacy = None
+            self._take_books(arrivals)
+            gone, come, _ = self._admit(arrivals)
+            self.ids[come], self.next_id = ids, max(self.next_id, int(ids.max(initial=0)) + 1)
+            self.labels[moved] = to
+            self.labels[gone] = -1
+            self.labels[come] = labels
+            self._name(arrivals, come)
+
+    def optimize(self, how: str = "breaking", progress: Progress = SILENT, keep: Keep | None = None) -> float:
         """Lower the loss as far as one way to do it can; by how much the total has fallen.
 
         Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
         splits those.
         """
         check_optimizer(how)
-        alive, records = self._alive(), self.records()
+        alive, records = self.alive(), self.records()
         if not len(alive):
             return 0.0
         labels = self.labels[alive]
@@ -251,11 +319,14 @@ class LivePartition:
             self.labels[alive] = _as_before(better, labels)
             self._engine = self.privacy = None
             self._mend(progress)
+            if keep is not None:
+                nobody = np.zeros(0, np.int32)
+                keep(self._applied(before, NO_ARRIVALS, nobody, nobody))
         return self._loss(records.codes, labels) - self._loss(records.codes, self.labels[alive])
 
     def loss(self) -> float:
         """What all records lose together, by the measure and the columns' weights."""
-        alive = self._alive()
+        alive = self.alive()
         return self._loss(self.codes[alive], self.labels[alive])
 
     def _loss(self, codes: Codes, labels: Ints) -> float:
@@ -301,8 +372,11 @@ class LivePartition:
         if first + coming > len(self.labels):
             room = first + coming + (first + coming) // 8 + SPARE_RECORDS
             self.codes, self.labels = roomier(self.codes, room), roomier(self.labels, room, -1)
+            self.ids = roomier(self.ids, room)
         if coming:
             self.codes[first : first + coming] = arrivals.codes
+            self.ids[first : first + coming] = np.arange(self.next_id, self.next_id + coming)
+            self.next_id += coming
             self._used += coming
             if self._people is not None:
                 self._people.extend(arrivals.people or ())
@@ -342,7 +416,8 @@ class LivePartition:
 
     def _begin(self, progress: Progress) -> None:
         """The first groups: an epoch begins. As long as there are too few records, they are one group."""
-        alive = self._alive()
+        alive = self.alive()
+        self.epoch += 1
         self.books = [restart(book, self.codes[alive, j]) for j, book in enumerate(self.books)]
         self.costs = cost_tables(self.books, self.settings.measure)
         self._engine = self.privacy = self._reference = None
@@ -365,7 +440,7 @@ class LivePartition:
         if not self.settings.rules or self._people is None or not self.feasible():
             return
         repair = importlib.import_module("shoal.cluster.repair")
-        records, alive = self.records(), self._alive()
+        records, alive = self.records(), self.alive()
         task = Task(records, self.settings.measure, self.costs, self._privacy(records), self._rng, progress)
         labels = self.labels[alive]
         mended = _as_before(repair.mended(task, without_gaps(labels)), labels)
@@ -377,7 +452,7 @@ class LivePartition:
         """Give records new numbers, without gaps, where most numbers are out of use."""
         if self._used < 2 * len(self) + SPARE_RECORDS:
             return
-        alive, engine = self._alive(), self.engine
+        alive, engine = self.alive(), self.engine
         places = np.full(self._used, -1, np.int32)
         places[alive] = np.arange(len(alive))
         room = len(alive) + len(alive) // 8 + SPARE_RECORDS
@@ -386,6 +461,7 @@ class LivePartition:
             "_carried": [carried.take(pa.array(alive)).combine_chunks() if carried.num_columns else carried],
             "codes": roomier(self.codes[alive], room),
             "labels": roomier(self.labels[alive], room, -1),
+            "ids": roomier(self.ids[alive], room),
             "keys": {key: int(places[record]) for key, record in self.keys.items()},
             "_people": None if self._people is None else [self._people[record] for record in alive],
             "_used": len(alive),
@@ -403,7 +479,8 @@ class LivePartition:
 
 
 NO_ARRIVALS = Arrivals([], [], [], [], pa.table({}), None)
-KEPT = ("_used", "codes", "labels", "books", "costs", "_reference")  # what a batch replaces, and failure brings back
+# What a batch replaces, and failure brings back.
+KEPT = ("_used", "codes", "labels", "ids", "next_id", "epoch", "books", "costs", "_reference")
 
 
 def _with_part(parts: list[pa.Table], new: pa.Table) -> list[pa.Table]:

@@ -34,18 +34,22 @@ class Release:
         table: pa.Table,
         *,
         manifest: dict[str, object],
-        labels: NDArray[np.int32],
-        order: NDArray[np.int64],
         public: Report,
-        holder: Callable[[], Report],
+        labels: NDArray[np.int32] | None = None,
+        order: NDArray[np.int64] | None = None,
+        holder: Callable[[], Report] | None = None,
         source: str | None = None,
+        number: int | None = None,
+        erased: int = 0,
     ) -> None:
         self.table = table
         self.manifest = manifest
-        self._labels: NDArray[np.int32] | None = labels
-        self._order: NDArray[np.int64] | None = order  # which input row each published row was
+        self.number = number  # in the history of its vault
+        self.erased = erased  # rows that it had, of people who have been deleted from the vault since
+        self._labels = labels
+        self._order = order  # which input row each published row was
         self._public = public
-        self._holder: Callable[[], Report] | None = holder  # called when it is first asked for
+        self._holder = holder  # called when it is first asked for
         self._source = source
 
     @property
@@ -62,6 +66,10 @@ class Release:
     def labels(self) -> NDArray[np.int32]:
         """The group of each input row, in input order. The holder's secret: whoever has it can undo the shuffle."""
         return self._held(self._labels)
+
+    def groups_of_rows(self) -> NDArray[np.int32]:
+        """The group of each published row. The holder's secret as well."""
+        return self._held(self._labels)[self._held(self._order)]
 
     def trace(self, rows: Sequence[int] | NDArray[np.integer]) -> pa.Table:
         """The published form of these input rows (counted from 0), in this order. For the holder's eyes only."""
@@ -103,7 +111,7 @@ class Release:
 
     def __repr__(self) -> str:
         return (
-            f"<Release: {self.table.num_rows} rows, k = {self.k}, "
+            f"<Release{'' if self.number is None else f' {self.number}'}: {self.table.num_rows} rows, k = {self.k}, "
             f"{self._public.classes} equivalence classes, loss {self._public.shares['il']:.1%}>"
         )
 

@@ -64,21 +64,68 @@ def write_release(table: pa.Table, facts: Mapping[str, object], path: Path, *, f
     `force` nothing that exists is overwritten, not even what another process wrote a moment ago.
     """
     mark = secrets.token_hex(8)
-    parts = [path.with_name(f".{mark}.{kind}.part") for kind in ("data", "manifest")]
-    targets = [path, manifest_path(path)]
     try:
-        _write_table(table, parts[0], path)
-        digest = _sync(parts[0])
-        content = {"file": path.name, "sha256": digest, "created": now(), **facts}
-        parts[1].write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        _sync(parts[1])
-        _move_both(parts, targets, force=force)
-    except OSError as problem:
-        raise OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path)) from None
+        write_parts(table, facts, path, mark)
+        place_parts(path, mark, force=force)
     finally:
-        for part in parts:
+        discard_parts(path, mark)
+
+
+def write_parts(table: pa.Table, facts: Mapping[str, object], path: Path, mark: str) -> str:
+    """Write both files beside where they will be, under names with a mark; the SHA-256 of the table's."""
+    data, manifest = _parts(path, mark)
+    try:
+        _write_table(table, data, path)
+        digest = _sync(data)
+        content = {"file": path.name, "sha256": digest, "created": now(), **facts}
+        manifest.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _sync(manifest)
+        return digest
+    except OSError as problem:
+        raise _not_written(problem, path) from None
+
+
+def place_parts(path: Path, mark: str, *, force: bool) -> None:
+    """Give both files their names, or neither."""
+    try:
+        _move_both(_parts(path, mark), [path, manifest_path(path)], force=force)
+    except OSError as problem:
+        raise _not_written(problem, path) from None
+
+
+def complete_parts(path: Path, mark: str) -> None:
+    """Finish what `place_parts` may have begun before the power failed."""
+    try:
+        for part, target in zip(_parts(path, mark), [path, manifest_path(path)], strict=True):
+            if part.exists():
+                part.replace(target)
+        _sync_folder(path.parent)
+    except OSError as problem:
+        raise _not_written(problem, path) from None
+    discard_parts(path, mark)
+
+
+def discard_parts(path: Path, mark: str) -> None:
+    """Leave nothing of what has not been given its name."""
+    for part in _parts(path, mark):
+        for leftover in (part, part.with_suffix(".kept")):
             with suppress(OSError):
-                part.unlink(missing_ok=True)
+                leftover.unlink(missing_ok=True)
+
+
+def digest_of(table: pa.Table) -> str:
+    """The SHA-256 that the Parquet file of a table would have."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression=PARQUET_COMPRESSION, store_schema=False)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
+
+
+def _parts(path: Path, mark: str) -> list[Path]:
+    return [path.with_name(f".{mark}.{kind}.part") for kind in ("data", "manifest")]
+
+
+def _not_written(problem: OSError, path: Path) -> OutputError:
+    return OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path))
 
 
 def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -> None:

@@ -1,0 +1,184 @@
+"""`shoal check`, `compact`, `rebase`, `backup` and `restore`: a vault is looked after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+from rich.markup import escape
+
+import shoal
+from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.options import (
+    WAIT,
+    Copy,
+    DryRun,
+    Force,
+    NewVault,
+    Seed,
+    VaultPlace,
+    Wait,
+    named,
+    opened,
+)
+from shoal.cluster import ALL_MEASURES, METHODS
+from shoal.errors import ParameterError
+from shoal.maintain import MAINTAINERS
+from shoal.vault.facts import Compacted, Rebased
+
+
+@command
+def check(
+    vault: VaultPlace,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Look at everything that the vault holds: does it fit together?
+
+    Exit code 1 if something is wrong.
+    """
+    with progress(as_json=as_json) as bar, opened(vault) as held:
+        found = held.check(progress=bar)
+    if as_json:
+        print_json(found.facts())
+    else:
+        extent = f"{plural(found.records, 'record')} and {plural(found.releases, 'release')} looked at"
+        answer = "[bold green]✓[/] All is well" if found.ok else "[bold red]✗[/] Something is wrong"
+        screen.print(f"{answer}: {extent}.")
+        for problem in found.problems:
+            screen.print(f"  - {problem.rstrip('.')}.", markup=False)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@command
+def compact(
+    vault: VaultPlace,
+    wait: Wait = WAIT,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Give back the room of what was deleted or replaced; nothing that can be read changes."""
+    with opened(vault, wait=wait) as held:
+        done = held.compact()
+    if as_json:
+        print_json(done.facts())
+    else:
+        screen.print(f"[bold green]✓[/] {_room(done)}")
+
+
+def _room(done: Compacted) -> str:
+    if done.before is None or done.after is None:
+        return "Compacted."
+    return f"Compacted: {decimal(done.before)} before, {decimal(done.after)} now."
+
+
+@command
+def rebase(
+    vault: VaultPlace,
+    k: Annotated[int | None, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")] = None,
+    schema: Annotated[Path | None, typer.Option("--schema", "-s", help="A new schema (TOML).")] = None,
+    l: L = None,  # noqa: E741  # the interface's name
+    t: T = None,
+    diversity: Diversity = None,
+    c: C = None,
+    alpha: Alpha = None,
+    no_rules: Annotated[
+        bool, typer.Option("--no-rules", help="From now on ask for k alone, not for diversity or closeness.")
+    ] = False,
+    method: Annotated[str | None, typer.Option(help=f"How the groups are found: {', '.join(METHODS)}.")] = None,
+    measure: Annotated[str | None, typer.Option(help=f"What is lost least of: {', '.join(ALL_MEASURES)}.")] = None,
+    maintainer: Annotated[
+        str | None, typer.Option(help=f"How groups follow changes: {', '.join(MAINTAINERS)}.")
+    ] = None,
+    seed: Seed = None,
+    wait: Wait = WAIT,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Group all records anew, with another k, schema or rules if they are given; a new epoch begins.
+
+    What is not given stays as it is. -l, -t, --diversity, --c and --alpha go together: one of them replaces them all.
+    """
+    if no_rules and any(given is not None for given in (l, t, diversity, c, alpha)):
+        raise ParameterError("--no-rules drops what -l, -t, --diversity, --c or --alpha ask for: say one or the other.")
+    described = None if schema is None else shoal.Schema.load(schema)
+    with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
+        protected = (described or held.schema).names(shoal.Role.SENSITIVE)
+        done = held.rebase(
+            k=k,
+            schema=described,
+            l=per_column("-l", l),
+            t=per_column("-t", t),
+            diversity=per_column("--diversity", diversity, str),
+            c=c,
+            alpha=per_value(alpha, protected),
+            clear_rules=no_rules,
+            method=method,
+            measure=measure,
+            maintainer=maintainer,
+            seed=seed,
+            dry_run=dry_run,
+            progress=bar,
+        )
+    if as_json:
+        print_json(done.facts())
+    else:
+        _show_rebased(done, named(vault))
+
+
+def _show_rebased(done: Rebased, name: str) -> None:
+    extent = f"{plural(done.records, 'record')} in {plural(done.groups, 'group')}, loss {number(done.loss)}"
+    if done.dry_run:
+        screen.print(f"Epoch {done.epoch} would begin: {extent}. Nothing has been changed.")
+    else:
+        screen.print(f"[bold green]✓[/] Epoch {done.epoch}: {extent}.")
+        then = escape(f"shoal publish {name} -o FILE")
+        screen.print(f"Nothing of this is published until: {then}", soft_wrap=True)
+
+
+@command
+def backup(
+    vault: VaultPlace,
+    file: Copy,
+    force: Force = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Copy the vault to a file, as it is at one moment, while others may write."""
+    with progress(as_json=as_json) as bar, opened(vault) as held:
+        written = held.backup(file, force=force, progress=bar)
+    if as_json:
+        print_json({"output": str(written)})
+    else:
+        screen.print(
+            f"[bold green]✓[/] Written: {escape(str(written))}. It holds the originals: keep it as safe as the vault.",
+            soft_wrap=True,
+        )
+
+
+@command
+def restore(
+    file: Copy,
+    vault: NewVault,
+    wait: Wait = WAIT,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Make a vault of a backup, where none is yet."""
+    with progress(as_json=as_json) as bar:
+        made = shoal.Vault.restore(file, vault, wait=wait, progress=bar)
+    with made:
+        stands = made.status()
+    if as_json:
+        print_json(stands.facts())
+    else:
+        last = "none yet" if stands.last_release is None else str(stands.last_release)
+        screen.print(
+            f"[bold green]✓[/] {plural(stands.records, 'record')} in {plural(stands.groups, 'group')}, "
+            f"k = {stands.k}; last release: {last}."
+        )

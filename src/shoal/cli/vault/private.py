@@ -1,0 +1,75 @@
+"""Files that are the holder's alone: only their owner can read them, and nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from shoal.errors import OutputError
+from shoal.release.write import EXISTS, FORMATS, OVERWRITE
+
+OWNER_ONLY = 0o600
+
+
+def check_private(path: Path, *, force: bool, vault: str) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it."""
+    if path.suffix.lower() not in FORMATS:
+        raise OutputError(f"is written as {' or '.join(FORMATS)}.", hint="Choose such an ending.", file=str(path))
+    if not path.parent.is_dir():
+        raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
+    if path.is_dir():
+        raise OutputError("is a folder.", file=str(path))
+    if path.exists() and Path(vault).exists() and path.samefile(vault):
+        raise OutputError("is the vault itself; it would be lost.", file=str(path))
+    if path.exists() and not force:
+        raise OutputError(EXISTS, hint=OVERWRITE, file=str(path))
+
+
+def write_private(table: pa.Table, path: Path, *, force: bool) -> None:
+    """Write the table as `.csv` or `.parquet`: whole or not at all, its owner's alone from the first byte on."""
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
+            _write(table, file, path)
+            file.flush()
+            os.fsync(file.fileno())
+        _place(part, path, force=force)
+    except OSError as problem:
+        raise OutputError(f"cannot be written: {problem.strerror or type(problem).__name__}.", file=str(path)) from None
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _write(table: pa.Table, file: BinaryIO, path: Path) -> None:
+    try:
+        if path.suffix.lower() == ".parquet":
+            pq.write_table(table, file)
+        else:
+            pa_csv.write_csv(table, file)
+        return
+    except pa.ArrowException:  # its message may quote a value
+        pass
+    raise OutputError(f"a column holds values that {path.suffix} cannot express.", file=str(path))
+
+
+def _place(part: Path, path: Path, *, force: bool) -> None:
+    """Give the finished part its name, unless that name is taken."""
+    if force:
+        part.replace(path)
+        return
+    try:
+        path.hardlink_to(part)
+    except FileExistsError:
+        raise OutputError(EXISTS, hint=OVERWRITE, file=str(path)) from None
+    except OSError:  # a file system without links
+        if path.exists():
+            raise OutputError(EXISTS, hint=OVERWRITE, file=str(path)) from None
+        part.replace(path)

@@ -1,0 +1,201 @@
+"""`shoal publish`, `releases`, `release` and `diff`: what has been given away, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+import shoal
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.options import (
+    WAIT,
+    DryRun,
+    Force,
+    MaybeOutput,
+    Number,
+    Output,
+    VaultPlace,
+    Wait,
+    moment,
+    named,
+    opened,
+)
+from shoal.release.write import check_target, manifest_path
+from shoal.vault.facts import Diff, Entry
+
+
+@command
+def publish(
+    vault: VaultPlace,
+    output: MaybeOutput = None,
+    even_if_unchanged: Annotated[
+        bool, typer.Option("--even-if-unchanged", help="Make a release although nothing has changed since the last.")
+    ] = False,
+    force: Force = False,
+    wait: Wait = WAIT,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Make a release of the vault as it is now: generalize, verify, keep in the history, write.
+
+    Exit code 1 if the answer is no: what is asked for does not hold, or nothing has changed since the last release.
+    """
+    if output is not None:
+        check_target(output, force=force, source=vault)
+    with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
+        made = held.publish(output, even_if_unchanged=even_if_unchanged, force=force, dry_run=dry_run, progress=bar)
+    if as_json:
+        print_json({**_facts(made, None if dry_run else output), "dry_run": dry_run})
+    elif dry_run:
+        screen.print(f"Release {made.number} would have {_extent(made)}. Nothing has been published.")
+        _show_loss(made)
+    else:
+        screen.print(f"[bold green]✓[/] Release {made.number}: {_extent(made)}.")
+        _show_loss(made)
+        _show_place(made, output, named(vault))
+
+
+@command
+def releases(
+    vault: VaultPlace,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """List every release of the vault, the oldest first."""
+    with opened(vault) as held:
+        history = held.releases()
+    if as_json:
+        print_json({"releases": [entry.facts() for entry in history]})
+    elif not history:
+        screen.print(
+            f"No release yet. Publish with: shoal publish {named(vault)} -o FILE", soft_wrap=True, markup=False
+        )
+    else:
+        screen.print(_history(history))
+
+
+@command
+def release(
+    vault: VaultPlace,
+    n: Number,
+    output: Output,
+    force: Force = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Write a release again, as it was published.
+
+    Without the rows of records that have been deleted since: the vault does not keep what they said.
+    """
+    check_target(output, force=force, source=vault)
+    with opened(vault) as held:
+        again = held.release(n)
+        again.write(output, force=force)
+    if as_json:
+        print_json({**_facts(again, output), "rows": again.table.num_rows, "erased": again.erased})
+        return
+    screen.print(f"[bold green]✓[/] Release {n} as it was published: {plural(again.table.num_rows, 'row')}.")
+    if again.erased:
+        missing = plural(again.erased, "row is", "rows are")
+        screen.print(f"{missing} not in it: those records have been deleted since, and nothing of them is kept.")
+    _show_place(again, output, named(vault))
+
+
+@command
+def diff(
+    vault: VaultPlace,
+    a: Annotated[int, typer.Argument(metavar="A", help="The number of a release.")],
+    b: Annotated[int, typer.Argument(metavar="B", help="The number of a later one.")],
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Hold two releases side by side: who came and went, which classes changed.
+
+    For the holder's eyes only: whoever counts who came and went learns about them.
+    """
+    with opened(vault) as held:
+        found = held.diff(a, b)
+    if as_json:
+        print_json(found.facts())
+    else:
+        _show_diff(found)
+
+
+def _facts(made: shoal.Release, output: Path | None) -> dict[str, object]:
+    written = {
+        "output": None if output is None else str(output),
+        "manifest": None if output is None else str(manifest_path(output)),
+    }
+    return {"number": made.number, **written, **made.manifest}
+
+
+def _extent(made: shoal.Release) -> str:
+    classes = plural(int(str(made.manifest["equivalence_classes"])), "class", "classes")
+    people = " people" if made.manifest["counted"] == "people" else ""
+    records = plural(made.table.num_rows, "record")
+    return f"{records} in {classes} of at least {made.k}{people} that look the same, verified"
+
+
+def _show_loss(made: shoal.Release) -> None:
+    for rule in made.rules:
+        screen.print(f"  Every class has {rule}.", markup=False)
+    measures = made.measures(public=True)
+    screen.print(
+        f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
+        "0% is the original table, 100% nothing but `*`."
+    )
+
+
+def _show_place(made: shoal.Release, output: Path | None, name: str) -> None:
+    place = f"Written: {output} and {manifest_path(output)}" if output is not None else (
+        f"Kept in the history. Write it with: shoal release {name} {made.number} -o FILE"
+    )  # fmt: skip
+    screen.print(place, soft_wrap=True, markup=False)
+
+
+def _history(history: list[Entry]) -> Table:
+    table = Table()
+    erased = any(entry.erased for entry in history)
+    headings = ["release", "published", "rows", "classes", "smallest", "k", "loss"]
+    for heading in headings + (["erased since"] if erased else []):
+        table.add_column(heading, justify="left" if heading == "published" else "right", no_wrap=True)
+    table.add_column("file", overflow="fold")
+    for entry in history:
+        counts = (entry.rows, entry.classes, entry.smallest_class, entry.k, entry.loss)
+        cells = [str(entry.number), moment(entry.published), *map(number, counts)]
+        table.add_row(*cells, *([number(entry.erased)] if erased else []), escape(_near(entry.file)))
+    return table
+
+
+def _near(file: str | None) -> str:
+    """A path from here, where that is shorter."""
+    if file is None:
+        return ""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _show_diff(found: Diff) -> None:
+    table = Table()
+    for heading in ("", f"release {found.before}", f"release {found.after}"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for name, before, after in (
+        ("rows", found.rows_before, found.rows_after),
+        ("classes", found.classes_before, found.classes_after),
+        ("loss", found.loss_before, found.loss_after),
+    ):
+        table.add_row(name, number(before), number(after))
+    screen.print(table)
+    screen.print(
+        f"Records: {number(found.stayed)} stayed ({number(found.moved)} of them look different), "
+        f"{number(found.left)} left, {number(found.joined)} joined. An updated record leaves and joins."
+    )
+    screen.print(
+        f"Classes: {number(found.classes_kept)} as they were, {number(found.classes_changed)} of another size, "
+        f"{number(found.classes_gone)} gone, {number(found.classes_new)} new."
+    )

@@ -1,0 +1,184 @@
+"""The values of quasi-identifiers, by number: what records refer to, and codes do not outlive.
+
+Codes change when values come; a value's number in the vault does not. A value that nobody has any more is taken out, so
+that nothing is left of a record that is deleted but the counts that the epoch froze.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import ShoalWarning, VaultError
+from shoal.records.codebook import CodeBook, Codes, axis_tree, make_codebook
+from shoal.records.growing import Grown, grow
+from shoal.rooms import roomier
+from shoal.schema import Column, ColumnType, Schema
+
+MISSING_ID = 0
+Cells = NDArray[np.int32]  # numbers of values, one column for each quasi-identifier
+
+
+class Value(NamedTuple):
+    """A row of the table `dictionary`."""
+
+    id: int
+    name: str
+    value: str | None
+    frequency: int | None
+
+
+@dataclass
+class Numbered:
+    """The values of one column."""
+
+    name: str
+    ids: dict[str, int] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
+    uses: NDArray[np.int64] = field(default_factory=lambda: np.zeros(16, np.int64))  # how many records have each
+    next_id: int = 1
+
+    def know(self, values: Iterable[Value]) -> None:
+        for value in values:
+            if value.value is not None:
+                self.ids[value.value], self.texts[value.id] = value.id, value.value
+                self.next_id = max(self.next_id, value.id + 1)
+        self.uses = roomier(self.uses, self.next_id)
+
+    def count(self, come: NDArray[np.integer], gone: NDArray[np.integer]) -> None:
+        """Records with these values come and go; what nobody has any more is forgotten."""
+        np.add.at(self.uses, come, 1)
+        np.add.at(self.uses, gone, -1)
+        for number in np.unique(gone).tolist():
+            if number != MISSING_ID and self.uses[number] == 0:
+                text = self.texts.pop(number)
+                if self.ids[text] == number:  # it may have come back under another number
+                    del self.ids[text]
+
+    def ids_of(self, book: CodeBook, codes: Codes) -> Cells:
+        """The numbers of known values, by their codes in the book."""
+        found = np.unique(codes)
+        lookup = np.zeros(int(found.max(initial=0)) + 1, np.int32)
+        lookup[found] = [self.ids[book.texts[code - 1]] if code else MISSING_ID for code in found.tolist()]
+        return lookup[codes]
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """What a batch does to the values of one column."""
+
+    new: list[Value]
+    gone: list[int]  # numbers of values that nobody has any more
+    come_ids: Cells
+    gone_ids: Cells
+
+
+class Dictionary:
+    """The values of all quasi-identifiers."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.columns = [Numbered(name) for name in schema.quasi_identifiers]
+
+    def know(self, values: Iterable[Value]) -> None:
+        by_name: dict[str, list[Value]] = {}
+        for value in values:
+            by_name.setdefault(value.name, []).append(value)
+        for column in self.columns:
+            column.know(by_name.get(column.name, ()))
+
+    def turnover(self, books: Sequence[CodeBook], come: Codes, gone: Codes) -> list[Turnover]:
+        """What records with these codes, which come and go, do. Nothing has changed yet: see `take`."""
+        return [
+            _turnover(column, book, come[:, j], gone[:, j])
+            for j, (column, book) in enumerate(zip(self.columns, books, strict=True))
+        ]
+
+    def take(self, turnovers: Sequence[Turnover]) -> None:
+        for column, turnover in zip(self.columns, turnovers, strict=True):
+            column.know(turnover.new)
+            column.count(turnover.come_ids, turnover.gone_ids)
+
+    def frequencies(self, books: Sequence[CodeBook], turnovers: Sequence[Turnover]) -> list[Value]:
+        """Every value after these turnovers, with its frequency in the epoch that these books have begun."""
+        rows = []
+        for column, book, turnover in zip(self.columns, books, turnovers, strict=True):
+            rows.append(Value(MISSING_ID, column.name, None, int(book.counts[0])))
+            counts = dict(zip(book.texts, book.counts[1:].tolist(), strict=True))
+            ids = {**column.ids, **{str(value.value): value.id for value in turnover.new}}
+            gone = set(turnover.gone)
+            rows += [
+                Value(number, column.name, text, counts[text]) for text, number in ids.items() if number not in gone
+            ]
+        return rows
+
+
+def _turnover(column: Numbered, book: CodeBook, come: Codes, gone: Codes) -> Turnover:
+    found = np.unique(come)
+    new: list[Value] = []
+    lookup = np.zeros(int(found.max(initial=0)) + 1, np.int32)
+    for code in found.tolist():
+        if code:
+            text = book.texts[code - 1]
+            known = column.ids.get(text)
+            if known is None:
+                known = column.next_id + len(new)
+                fresh = book.fresh is not None and bool(book.fresh[code - 1])
+                new.append(Value(known, column.name, text, None if fresh else int(book.counts[code])))
+            lookup[code] = known
+    come_ids, gone_ids = lookup[come], column.ids_of(book, gone)
+    room = column.next_id + len(new)
+    left = np.bincount(come_ids, minlength=room) - np.bincount(gone_ids, minlength=room)
+    left[: column.next_id] += column.uses[: column.next_id]
+    maybe = np.unique(gone_ids)
+    return Turnover(new, maybe[(left[maybe] == 0) & (maybe != MISSING_ID)].tolist(), come_ids, gone_ids)
+
+
+def books_of(
+    schema: Schema, values: Iterable[Value], domains: Mapping[str, tuple[float, float]], where: str
+) -> list[CodeBook]:
+    """The code books of an epoch, from what is stored: those of its beginning, grown by what has come since."""
+    by_name: dict[str, list[Value]] = {name: [] for name in schema.quasi_identifiers}
+    for value in values:
+        by_name.setdefault(value.name, []).append(value)
+    books = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)  # it was said when the values came
+        for name in schema.quasi_identifiers:
+            books.append(_book(name, schema, by_name[name], domains.get(name), where))
+    return books
+
+
+def _book(
+    name: str, schema: Schema, values: Sequence[Value], domain: tuple[float, float] | None, where: str
+) -> CodeBook:
+    column = schema.columns[name]
+    first = [value for value in values if value.value is not None and value.frequency is not None]
+    book, _ = make_codebook(name, column, typed(column, [value.value for value in first]), schema.missing)
+    frequencies = {value.value: int(value.frequency or 0) for value in values if value.frequency is not None}
+    counts = np.array([frequencies.get(text, 0) for text in (None, *book.texts)], np.int64)
+    book = replace(book, counts=counts)
+    if book.axis is not None:
+        if domain is None:
+            raise VaultError(f"the vault is damaged: column {name!r} has no domain.", file=where)
+        book = replace(book, domain=domain, tree=axis_tree(column, book.axis, book.texts, domain, book.axis))
+    since = [value.value for value in values if value.value is not None and value.frequency is None]
+    return grow_by(book, column, since, schema).book
+
+
+def grow_by(book: CodeBook, column: Column, texts: Sequence[str | None], schema: Schema) -> Grown:
+    """The book with these stored values."""
+    return grow(book, typed(column, texts), schema.missing)
+
+
+def typed(column: Column, texts: Sequence[str | None]) -> pa.ChunkedArray:
+    """Stored values as a column of the type that the schema says: days are stored in one form, whatever it reads."""
+    if column.type == ColumnType.DATE:
+        return pa.chunked_array([pa.array([text and date.fromisoformat(text) for text in texts], pa.date32())])
+    return pa.chunked_array([pa.array(texts, pa.string())])

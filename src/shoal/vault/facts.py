@@ -1,0 +1,138 @@
+"""What a vault tells: small facts about what it holds and has done. None of them carries a key or a value."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fact:
+    def facts(self) -> dict[str, Any]:
+        """For a program."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Changed(Fact):
+    """What a batch has done, or would do (`dry_run`)."""
+
+    version: int  # the vault's version afterwards
+    inserted: int
+    updated: int
+    deleted: int
+    groups: int  # that have changed, come or gone
+    moved: int  # records that are in another group than before, or have come
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Optimized(Fact):
+    """The loss before and after."""
+
+    version: int
+    before: float
+    after: float
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Status(Fact):
+    """How a vault stands."""
+
+    vault: str  # where it is; a password is never shown
+    version: int
+    epoch: int
+    records: int
+    groups: int
+    smallest: int | None  # the smallest group: records, or people where they are counted
+    counted: str  # "records" or "people"
+    k: int
+    rules: list[str]
+    measure: str
+    maintainer: str
+    loss: float  # by the measure, in total
+    publishable: bool
+    obstacles: list[str]
+    outside: dict[str, float]  # of each column: the share of records that lie outside the epoch's domain
+    notes: list[str]  # what the steward should know, in words
+    last_release: int | None
+    last_published: str | None
+    changes_since: int  # batches since the last release
+    inserted_since: int
+    updated_since: int
+    deleted_since: int
+    source_position: str | None
+    keys_hashed: bool
+    size: int | None  # bytes on disk, where that can be told
+
+
+@dataclass(frozen=True)
+class Entry(Fact):
+    """A release in the history."""
+
+    number: int
+    version: int
+    epoch: int
+    published: str  # when, UTC
+    rows: int
+    classes: int
+    smallest_class: int
+    k: int
+    loss: float
+    file: str | None  # where it was written to
+    sha256: str
+    erased: int  # rows of people who have been deleted since: they cannot be rebuilt
+
+
+@dataclass(frozen=True)
+class Diff(Fact):
+    """What two releases have in common. The holder's: whoever counts who came and went learns about them."""
+
+    before: int
+    after: int
+    rows_before: int
+    rows_after: int
+    stayed: int
+    joined: int  # an updated record leaves, and joins as it is now
+    left: int
+    moved: int  # of those who stayed: they look different
+    classes_before: int
+    classes_after: int
+    classes_kept: int  # the same values and the same size
+    classes_changed: int  # the same values, another size
+    classes_gone: int
+    classes_new: int
+    loss_before: float
+    loss_after: float
+
+
+@dataclass(frozen=True)
+class Checked(Fact):
+    """What a look at everything has found."""
+
+    ok: bool
+    problems: list[str]
+    records: int
+    releases: int
+    looked_at: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Compacted(Fact):
+    """Bytes on disk before and after, where they can be told."""
+
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True)
+class Rebased(Fact):
+    """A new epoch."""
+
+    version: int
+    epoch: int
+    records: int
+    groups: int
+    loss: float
+    dry_run: bool = False

@@ -1,0 +1,62 @@
+"""Making it last: what has been done in memory, in one transaction. The caller has the writer's turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.errors import VaultBusy
+from shoal.maintain.live import Applied
+from shoal.progress import Progress
+from shoal.vault.facts import Rebased
+from shoal.vault.loading import State, current_epoch, stands
+from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
+from shoal.vault.saving import Saving, frozen, save_changes, with_types
+from shoal.vault.store import Store
+
+
+def keep(store: Store, state: State, applied: Applied, kind: str, source_position: str | None) -> None:
+    """What a batch has done to the live partition of a state; afterwards the state is of the version that lasts."""
+    live = state.live
+    with store.write() as connection:
+        stand = stands(connection, store.where)
+        if stand["version"] != state.version:  # the turn was lost, with the connection that held it
+            raise VaultBusy("another process has changed the vault meanwhile.", hint="Do it again.", file=store.where)
+        saving = Saving(store, connection, stand)
+        turnovers = save_changes(saving, state, applied, kind)
+        epoch = with_types(state.epoch, applied.arrivals.carried)
+        if live.epoch != state.epochs_begun:  # there were too few records before: domains and frequencies are new
+            epoch = frozen(epoch, live)
+            saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
+        if epoch is not state.epoch:
+            saving.save_epoch(epoch)
+        changed: dict[str, object] = {"version": saving.version, "next_id": live.next_id}
+        if source_position is not None:
+            changed["source_position"] = source_position
+        saving.stand(**changed)
+    state.dictionary.take(turnovers)
+    state.version, state.epoch, state.epochs_begun = saving.version, epoch, live.epoch
+
+
+def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_run: bool) -> tuple[State, Rebased]:
+    """A new epoch of the vault."""
+    with store.read() as connection:
+        stand = stands(connection, store.where)
+        old = current_epoch(connection, stand["epoch"], store.where)
+        epoch = settings_changed(old, changes)
+        check_columns(old.schema, epoch.schema)
+        epoch.settings()  # says what is wrong with it
+        progress.stage("reading")
+        table = originals(connection, old, store.where)
+    state = started(store, epoch, table, stand["version"], progress)
+    standing = state.live.standing()
+    if not dry_run:
+        progress.stage("storing")
+        with store.write() as connection:
+            stand = stands(connection, store.where)
+            saving = Saving(store, connection, stand)
+            replace_all(saving, state.epoch.schema)
+            next_id = save_all(saving, state, stand["next_id"], "rebase")
+            saving.stand(version=saving.version, next_id=next_id, epoch=state.epoch.number)
+    facts = Rebased(state.version, state.epoch.number, len(state.live), standing.groups, standing.loss, dry_run)
+    return state, facts

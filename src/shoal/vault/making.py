@@ -1,0 +1,118 @@
+"""Making a vault: from a table, or as a copy of another. It is there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from shoal.errors import OutputError, VaultError
+from shoal.schema import Role, Schema
+from shoal.vault import tables
+from shoal.vault.loading import State
+from shoal.vault.rebasing import save_all
+from shoal.vault.saving import Saving, now
+from shoal.vault.settings import Epoch, schema_facts, schema_from
+from shoal.vault.store import Backend, Store
+
+FIRST_ID = 1
+
+
+def refuse_taken(backend: Backend) -> None:
+    """Before any work is done for it: is the place free?"""
+    if backend.exists():
+        hint = "Choose another name; to change what a vault is held to, use shoal rebase."
+        raise VaultError("exists already.", hint=hint, file=backend.where)
+
+
+def empty_table(schema: Schema) -> pa.Table:
+    """No records yet, but their columns."""
+    return pa.table({name: pa.nulls(0) for name in schema.columns if name not in schema.names(Role.IDENTIFIER)})
+
+
+def first_epoch(
+    schema: Schema,
+    k: int,
+    asked: Mapping[str, Any],
+    measure: str,
+    maintainer: str,
+    method: str | None,
+    seed: int | None,
+) -> Epoch:
+    """What a vault is held to in the beginning; what is frozen comes with the records."""
+    stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
+    return Epoch(1, 1, stored, int(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None)
+
+
+def make(store: Store, state: State, key_check: str | None) -> None:
+    """The tables, with all records of a live partition in them."""
+
+    def write() -> None:
+        with store.write() as connection:
+            row = {
+                "id": 1,
+                "format": tables.FORMAT,
+                "name": secrets.token_hex(16),
+                "created": now(),
+                "version": 0,
+                "epoch": state.epoch.number,
+                "next_id": FIRST_ID,
+                "key_check": key_check,
+                "source_position": None,
+                "sums": "{}",
+            }
+            connection.execute(sa.insert(tables.vault), [row])
+            saving = Saving(store, connection, row)
+            next_id = save_all(saving, state, FIRST_ID, "create")
+            saving.stand(version=saving.version, next_id=next_id)
+
+    fill(store, write)
+
+
+def fill(store: Store, write: Callable[[], None]) -> None:
+    """Make the tables and fill them. Whoever opens the vault before it is full finds none."""
+    with store.explaining():
+        store.backend.create()
+    try:
+        with store.write() as connection:
+            tables.metadata.create_all(connection)
+        write()
+    except BaseException:
+        with store.explaining():
+            store.backend.discard()
+        raise
+
+
+def backup(store: Store, path: Path, copy: Callable[[Store], None], stores: Any, *, force: bool) -> None:
+    """A copy as a file. It gets its name when it is complete."""
+    if path.exists() and not force:
+        raise OutputError("exists already.", hint="Choose another name, or overwrite it (--force).", file=str(path))
+    if not path.parent.is_dir():
+        raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
+    if path.exists() and "://" not in store.where and path.samefile(store.where):
+        raise OutputError("is the vault itself.", file=str(path))
+    part = path.with_name(f".{secrets.token_hex(8)}.vault.part")
+    target = stores.Store(stores.open_backend(part))
+    try:
+        fill(target, lambda: copy(target))
+        target.backend.settle()
+        target.close()
+        part.replace(path)
+        _sync_folder(path.parent)
+    except BaseException:
+        target.backend.discard()
+        raise
+    target.backend.discard()  # what SQLite has put beside it
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

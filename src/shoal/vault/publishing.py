@@ -1,0 +1,212 @@
+"""Publishing: recode → verify → store → write.
+
+A file and a database cannot commit together, so a release that goes to a file takes four steps, each of which leaves
+something that the next one to come can finish or undo:
+
+1. a row in `releases` says what is intended, and the mark of the temporary files (committed);
+2. the temporary files are written and brought to disk;
+3. the row becomes part of the history, with the hash of the file, and the classes are stored (committed);
+4. the files get their names, and the row forgets the mark.
+
+Whoever finds a mark, and holds the writer's turn, knows that its publisher is no more: before step 3 the temporary
+files and the row are removed, after it the files get their names. No file is ever outside the history.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+
+from shoal.anonymize import released
+from shoal.errors import Unchanged, VerificationError
+from shoal.partition import Partition
+from shoal.progress import Progress
+from shoal.release import Release
+from shoal.release.shuffle import new_shuffle_key
+from shoal.release.write import complete_parts, digest_of, discard_parts, place_parts, write_parts
+from shoal.vault import tables
+from shoal.vault.carried import encode
+from shoal.vault.history import last_release
+from shoal.vault.loading import State, stands
+from shoal.vault.saving import Sums, now
+from shoal.vault.seals import seal_rows
+from shoal.vault.settings import as_json
+from shoal.vault.store import Store, chunks, rows_of
+
+
+class Publication:
+    """A release on its way."""
+
+    def __init__(self, release: Release, row: dict[str, Any], looks: dict[int, str]) -> None:
+        self.release, self.row = release, row
+        self.looks = looks  # of each group: its published quasi-identifiers
+
+
+def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool) -> Publication:
+    """Recode and verify; nothing is stored yet."""
+    with store.read() as connection:
+        last = last_release(connection)
+    if last is not None and last["version"] == state.version and not even_if_unchanged:
+        raise Unchanged(
+            f"nothing has changed since release {last['number']}.",
+            hint="Publish it again all the same with --even-if-unchanged (in Python, even_if_unchanged=True).",
+            file=store.where,
+        )
+    live, epoch = state.live, state.epoch
+    records, partition = live.records(), live.partition()
+    obstacles = partition.obstacles()
+    if obstacles:
+        raise VerificationError(
+            f"the vault cannot be published now: {'; '.join(obstacles)}.",
+            hint="Bring more records, or ask for less with shoal rebase.",
+            file=store.where,
+        )
+    number = 1 if last is None else int(last["number"]) + 1
+    published, key = now(), new_shuffle_key()
+    release = released(
+        records,
+        partition,
+        epoch.asked,
+        method=f"{live.settings.static_method}, then {epoch.maintainer}",
+        measure=epoch.measure,
+        progress=progress,
+        shuffle_key=key,
+        facts={
+            "release": number,
+            "published": published,
+            "previous": None if last is None else {"release": last["number"], "sha256": last["sha256"]},
+        },
+    )
+    release.number = number
+    row = {
+        "number": number,
+        "version": state.version,
+        "epoch": epoch.number,
+        "done": True,
+        "published": published,
+        "shuffle_key": key,
+        "manifest": as_json(release.manifest),
+        "layout": as_json(epoch.layout()),
+        "sha256": "",
+        "rows": release.table.num_rows,
+        "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
+        "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
+        "k": release.k,
+        "loss": live.loss(),
+        "file": None,
+        "part": None,
+    }
+    groups = np.unique(live.labels[live.alive()])
+    return Publication(
+        release, row, _looks(release.table, partition, groups.tolist(), release, epoch.schema.quasi_identifiers)
+    )
+
+
+def _looks(
+    table: pa.Table, partition: Partition, groups: list[int], release: Release, names: list[str]
+) -> dict[int, str]:
+    """What each group looks like in the release: as any of its rows does."""
+    place = np.empty(len(partition), np.int64)
+    place[release.groups_of_rows()] = np.arange(table.num_rows)
+    shown = table.select(names).take(pa.array(place))
+    cells = zip(*(shown[name].to_pylist() for name in names), strict=True)
+    return dict(zip(groups, map(encode, map(list, cells)), strict=True))
+
+
+def keep(store: Store, publication: Publication, progress: Progress) -> None:
+    """A release that goes to no file: one transaction."""
+    progress.stage("storing")
+    publication.row["sha256"] = digest_of(publication.release.table)
+    with store.write() as connection:
+        _enter(store, connection, publication)
+
+
+def keep_and_write(store: Store, publication: Publication, path: Path, progress: Progress, *, force: bool) -> None:
+    """A release that goes to a file as well: the four steps."""
+    path = path.absolute()
+    mark = secrets.token_hex(8)
+    row, release = publication.row, publication.release
+    number = row["number"]
+    with store.write() as connection:
+        connection.execute(sa.insert(tables.releases), [{**row, "done": False, "file": str(path), "part": mark}])
+    try:
+        progress.stage("writing")
+        row |= {"sha256": write_parts(release.table, release.manifest, path, mark), "file": str(path), "part": mark}
+        progress.stage("storing")
+        with store.write() as connection:
+            connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
+            _enter(store, connection, publication)
+    except BaseException:
+        _withdraw(store, number, path, mark)
+        raise
+    try:
+        place_parts(path, mark, force=force)
+    finally:
+        # If the files could not get their names, the release is in the history all the same, and can be written again.
+        discard_parts(path, mark)
+        _forget_mark(store, number)
+
+
+def _enter(store: Store, connection: sa.Connection, publication: Publication) -> None:
+    """The release becomes part of the history, with the classes that have changed since the last one."""
+    stand = stands(connection, store.where)
+    sums = Sums(stand["sums"])
+    version, classes = publication.row["version"], tables.classes
+    known: dict[int, tuple[int, str]] = {}
+    for groups, since, cells in chunks(connection, classes, ["group_id", "since", "cells"], classes.c.until.is_(None)):
+        known.update(zip(groups, zip(since, cells, strict=True), strict=True))
+    closed = [group for group, (_, cells) in known.items() if publication.looks.get(group) != cells]
+    new = [
+        (group, version, None, cells)
+        for group, cells in publication.looks.items()
+        if group not in known or known[group][1] != cells
+    ]
+    sums.remove("classes", seal_rows([(group, known[group][0], None, known[group][1]) for group in closed]))
+    sums.add("classes", seal_rows([(group, known[group][0], version, known[group][1]) for group in closed]))
+    sums.add("classes", seal_rows(new))
+    if closed:
+        ending = sa.update(classes).where(classes.c.group_id == sa.bindparam("group"), classes.c.until.is_(None))
+        rows = [(version, group) for group in closed]
+        store.backend.many(connection, ending.values(until=sa.bindparam("now")), ["now", "group"], rows)
+    store.insert(connection, classes, tables.CLASS, new)
+    connection.execute(sa.insert(tables.releases), [publication.row])
+    sums.add("releases", seal_rows([tuple(publication.row[name] for name in tables.RELEASE)]))
+    connection.execute(sa.update(tables.vault).values(sums=sums.text()))
+
+
+def recover(store: Store) -> None:
+    """Finish or undo what somebody has left behind who published and is no more. The caller has the writer's turn."""
+    for row in unfinished(store):
+        path = Path(row["file"])
+        if row["done"]:
+            complete_parts(path, row["part"])
+            _forget_mark(store, row["number"])
+        else:
+            _withdraw(store, row["number"], path, row["part"])
+
+
+def unfinished(store: Store) -> list[dict[str, Any]]:
+    releases = tables.releases
+    with store.read() as connection:
+        return rows_of(connection, sa.select(releases).where(releases.c.part.is_not(None)))
+
+
+def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:
+    """Nothing is left of a release that was only intended; unless it did become part of the history."""
+    releases = tables.releases
+    with store.write() as connection:
+        done = connection.scalar(sa.select(releases.c.done).where(releases.c.number == number, releases.c.part == mark))
+        if done:  # the commit has worked, and only word of it was lost
+            return
+        connection.execute(sa.delete(releases).where(releases.c.number == number, releases.c.part == mark))
+    discard_parts(path, mark)
+
+
+def _forget_mark(store: Store, number: int) -> None:
+    with store.write() as connection:
+        connection.execute(sa.update(tables.releases).where(tables.releases.c.number == number).values(part=None))

@@ -1,0 +1,205 @@
+"""A vault in a SQLite file (or in memory): the embedded default.
+
+Write-ahead logging lets readers read while somebody writes; `synchronous=FULL` makes a commit last through a power cut;
+`secure_delete` overwrites what is deleted; temporary tables stay in memory, so that no value lands in another file. The
+file is readable by its owner alone, and so are the files that SQLite puts beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import filelock
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from shoal.errors import VaultBusy, VaultError
+from shoal.vault import tables
+from shoal.vault.store import Row
+
+IN_MEMORY = ":memory:"
+BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
+CACHE_KIB = 64 * 1024
+HEADER = b"SQLite format 3\0"
+BESIDE = ("-wal", "-shm", "-journal", ".lock")
+
+# What SQLite's errors mean, by a part of their text (the text itself may name tables, never values).
+MEANINGS = {
+    "full": ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again."),
+    "readonly": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
+    "read-only": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
+    "not a database": ("is not a vault.", None),
+    "malformed": (
+        "the vault is damaged: SQLite cannot read it.",
+        "Restore a backup: shoal restore BACKUP VAULT.",
+    ),
+    "unable to open": ("the vault cannot be opened.", "Do the folder and the file exist, and are they yours?"),
+    "no such table": ("is not a vault: it has other tables, or none.", None),
+    "no such column": ("is not a vault: its tables are different.", None),
+}
+
+
+class Sqlite:
+    def __init__(self, path: str) -> None:
+        self.in_memory = path == IN_MEMORY
+        self.path = Path(path)
+        self.where = path
+        self._turns = threading.Lock()  # of writers, where there is no file to lock
+        options: dict[str, Any] = {"hide_parameters": True}
+        if self.in_memory:
+            options |= {"poolclass": sa.pool.StaticPool}
+        self.engine = sa.create_engine("sqlite://", creator=self._connect, **options)
+        sa.event.listen(self.engine, "begin", _begin)
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection with our settings; transactions begin when we say so (see `_begin`)."""
+        name = IN_MEMORY
+        if not self.in_memory:
+            name = f"file:{quote(str(self.path.absolute()))}?mode={'rw' if self._writable() else 'ro&immutable=1'}"
+        connection = sqlite3.connect(name, uri=True, check_same_thread=False, isolation_level=None)
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        return connection
+
+    def _writable(self) -> bool:
+        """On a read-only disk a vault can be read if nothing is waiting in its write-ahead log."""
+        if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
+            return True
+        waiting = self._beside("-wal")
+        return waiting.exists() and waiting.stat().st_size > 0  # SQLite will say why it cannot
+
+    def _beside(self, suffix: str) -> Path:
+        return self.path.with_name(self.path.name + suffix)
+
+    def exists(self) -> bool:
+        if self.in_memory or not self.path.exists():
+            return False
+        if self.path.is_dir():
+            raise VaultError("is a folder, not a vault.", file=self.where)
+        try:
+            with self.path.open("rb") as file:
+                start = file.read(100)
+        except OSError as problem:
+            raise VaultError(f"the vault cannot be opened: {problem.strerror}.", file=self.where) from None
+        marked = start.startswith(HEADER) and int.from_bytes(start[68:72], "big") == tables.APPLICATION
+        if not marked:
+            raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
+        return True
+
+    def create(self) -> None:
+        if not self.in_memory:
+            try:
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except FileExistsError:
+                hint = "Choose another name; to change what a vault is held to, use shoal rebase."
+                raise VaultError("exists already.", hint=hint, file=self.where) from None
+            except OSError as problem:
+                raise VaultError(f"cannot be created: {problem.strerror}.", file=self.where) from None
+        with self.engine.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert isinstance(raw, sqlite3.Connection)
+            raw.execute(f"PRAGMA application_id = {tables.APPLICATION}")
+            raw.execute("PRAGMA journal_mode = WAL")
+
+    def discard(self) -> None:
+        self.close()
+        if not self.in_memory:
+            for path in (self.path, *map(self._beside, BESIDE)):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+
+    @contextmanager
+    def try_to_be_writer(self) -> Iterator[bool]:
+        if self.in_memory:
+            worked = self._turns.acquire(blocking=False)
+            try:
+                yield worked
+            finally:
+                if worked:
+                    self._turns.release()
+            return
+        lock = filelock.FileLock(self._beside(".lock"), mode=0o600, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            pass
+        except OSError as problem:
+            reason = problem.strerror or "it cannot be locked"
+            raise VaultError(f"the vault cannot be written to: {reason}.", file=self.where) from None
+        try:
+            yield lock.is_locked
+        finally:
+            lock.release()
+
+    def insert(self, connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Row]) -> None:
+        self.many(connection, sa.insert(table).values({name: sa.bindparam(name) for name in names}), names, rows)
+
+    def many(
+        self, connection: sa.Connection, statement: sa.Executable, names: Sequence[str], rows: Sequence[Row]
+    ) -> None:
+        """SQLAlchemy writes the statement, and the driver gets the rows as they are: that is five times as fast."""
+        compiled: Any = statement.compile(dialect=connection.dialect)  # type: ignore[attr-defined]
+        order = [list(names).index(name) for name in compiled.positiontup]
+        if order != list(range(len(names))):
+            rows = [tuple(row[i] for i in order) for row in rows]
+        connection.exec_driver_sql(str(compiled), list(rows))
+
+    def explained(self, problem: DBAPIError) -> VaultError:
+        text = str(problem.orig).lower()
+        if "locked" in text or "busy" in text:
+            return VaultBusy("the database is locked by another program.", hint="Try again.", file=self.where)
+        for part, (message, hint) in MEANINGS.items():
+            if part in text:
+                return VaultError(message, hint=hint, file=self.where)
+        kind = getattr(problem.orig, "sqlite_errorname", type(problem.orig).__name__)
+        return VaultError(f"the vault cannot be used: {kind}.", file=self.where)
+
+    def integrity(self) -> list[str]:
+        """SQLite's own check of its pages and indexes."""
+        with self.engine.connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
+        return [] if found == ["ok"] else ["SQLite finds the file damaged"]
+
+    def compact(self) -> None:
+        """Rewrite the file without what was deleted, then empty the write-ahead log."""
+        with self.engine.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert isinstance(raw, sqlite3.Connection)
+            raw.execute("VACUUM")
+            busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy and busy[0]:
+                raise VaultBusy(
+                    "somebody is reading the vault, so its write-ahead log could not be emptied.",
+                    hint="Compact it again when nobody is.",
+                    file=self.where,
+                )
+
+    def settle(self) -> None:
+        """Bring everything into the one file."""
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size(self) -> int | None:
+        if self.in_memory:
+            return None
+        files = (self.path, self._beside("-wal"))
+        return sum(path.stat().st_size for path in files if path.exists())
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Whoever writes takes the lock at once: two that read first and then want to write would wait for each other."""
+    writes = connection.get_execution_options().get("shoal_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

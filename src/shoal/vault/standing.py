@@ -1,0 +1,82 @@
+"""How a vault stands, and who is in which group: read from the tables, whoever is writing."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from shoal.schema import Role
+from shoal.vault import tables
+from shoal.vault.facts import Status
+from shoal.vault.history import last_release
+from shoal.vault.loading import check, current_epoch, damaged, stands
+from shoal.vault.seals import moved, seal
+from shoal.vault.store import Store, chunks, row_of
+
+MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
+
+
+def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Status:
+    where = store.where
+    stand = stands(connection, where)
+    epoch = current_epoch(connection, stand["epoch"], where)
+    batches = tables.batches
+    batch = row_of(connection, sa.select(batches).where(batches.c.version == stand["version"]))
+    if batch is None:
+        raise damaged(where, "its log is not what was stored")
+    last = last_release(connection)
+    since = batches.c.version > (0 if last is None else last["version"])
+    sums = [sa.func.coalesce(sa.func.sum(batches.c[name]), 0) for name in ("inserted", "updated", "deleted")]
+    several, inserted, updated, deleted = connection.execute(sa.select(sa.func.count(), *sums).where(since)).one()
+    outside = json.loads(batch["outside"])
+    many = [name for name, share in outside.items() if share >= MANY_OUTSIDE]
+    notes = [
+        f"{outside[name]:.0%} of the records lie outside the domain of {name!r}; they cost at most as much as *. "
+        "`shoal rebase` measures anew."
+        for name in many
+    ]
+    return Status(
+        vault=where,
+        version=stand["version"],
+        epoch=epoch.number,
+        records=batch["records"],
+        groups=batch["groups"],
+        smallest=batch["smallest"],
+        counted="people" if epoch.schema.names(Role.PERSON) else "records",
+        k=epoch.k,
+        rules=[str(rule) for rule in epoch.settings().rules],
+        measure=epoch.measure,
+        maintainer=epoch.maintainer,
+        loss=batch["loss"],
+        publishable=batch["obstacles"] == "[]",
+        obstacles=json.loads(batch["obstacles"]),
+        outside=outside,
+        notes=notes,
+        last_release=None if last is None else last["number"],
+        last_published=None if last is None else last["published"],
+        changes_since=int(several),
+        inserted_since=int(inserted),
+        updated_since=int(updated),
+        deleted_since=int(deleted),
+        source_position=stand["source_position"],
+        keys_hashed=keys_hashed,
+        size=store.backend.size(),
+    )
+
+
+def groups(connection: sa.Connection, where: str) -> pa.Table:
+    """Key and group of every record, checked."""
+    sums = json.loads(stands(connection, where)["sums"])
+    found = {"keys": 0, "groups": 0}
+    all_keys: list[str] = []
+    all_groups: list[int] = []
+    for ids, keys, numbers, since in chunks(connection, tables.records, ["id", "key", "group_id", "since"]):
+        found["keys"] = moved(found["keys"], added=seal(ids, keys))
+        found["groups"] = moved(found["groups"], added=seal(ids, numbers, since))
+        all_keys += keys
+        all_groups += numbers
+    for part, sealed in found.items():
+        check(where, sums, part, sealed, part)
+    return pa.table({"key": pa.array(all_keys, pa.string()), "group": pa.array(all_groups, pa.int64())})

@@ -1,0 +1,169 @@
+"""What a vault stores, table by table. SQLite and PostgreSQL have the same.
+
+Versions count batches: the vault's version goes up by one with every batch of changes, and a release is what the
+records were at a version. An interval `since … until` holds the versions from `since` on and before `until`.
+
+Format 1. A change of this file is a new format: raise FORMAT, and add a step to `migrations.py`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+FORMAT = 1
+APPLICATION = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
+
+metadata = MetaData()
+
+# One row: which vault this is, and where it stands.
+vault = Table(
+    "vault",
+    metadata,
+    Column("id", Integer, primary_key=True),  # 1
+    Column("format", Integer, nullable=False),  # of these tables
+    Column("name", Text, nullable=False),  # random; a backup has the same
+    Column("created", Text, nullable=False),  # UTC
+    Column("version", BigInteger, nullable=False),  # of the last batch
+    Column("epoch", Integer, nullable=False),
+    Column("next_id", BigInteger, nullable=False),  # of records; no number is used twice
+    Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
+    Column("source_position", Text),  # how far a source has been followed; opaque
+    Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see seals.py
+)
+
+# What records are held to, and what is frozen as long as it is (docs/vault.md: epochs).
+epochs = Table(
+    "epochs",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("version", BigInteger, nullable=False),  # the first batch of the epoch
+    Column("schema", Text, nullable=False),  # JSON: roles, types, hierarchies
+    Column("settings", Text, nullable=False),  # JSON: k, rules, measure, maintainer, method, seed
+    Column("layout", Text, nullable=False),  # JSON: the order of the published columns; types of the carried ones
+    Column("frozen", Text, nullable=False),  # JSON: domains; the reference distribution of t-closeness
+    Column("sha256", Text, nullable=False),  # of the four above
+)
+
+# The values of quasi-identifiers. A value has one number in its column as long as somebody has it.
+dictionary = Table(
+    "dictionary",
+    metadata,
+    Column("name", Text, primary_key=True),  # the quasi-identifier
+    Column("id", BigInteger, primary_key=True, autoincrement=False),  # 0: missing
+    Column("value", Text),
+    Column("frequency", BigInteger),  # how many had it when the epoch began; null: it has come since
+)
+
+# The records as they are now: one row for each, with what it was in the last change.
+records = Table(
+    "records",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),  # the holder's, or its keyed hash
+    Column("person", Text),  # whose record it is, in the same way; null: the schema does not say
+    Column("cells", LargeBinary, nullable=False),  # numbers in `dictionary`, four bytes each, little-endian
+    Column("carried", Text, nullable=False),  # JSON: sensitive and insensitive columns, every value as text
+    Column("group_id", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),  # the version from which on it is in this group
+)
+
+# What records were when they were published, if they have been updated since. Of deleted ones nothing is here.
+past_records = Table(
+    "past_records",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),  # so that a delete finds all that a person was
+    Column("carried", Text, nullable=False),
+    Index("past_records_key", "key"),
+)
+
+# In which group a record was, if a release shows it there, and it is not there any more. Stays when it is deleted:
+# numbers without values, so that a release still has as many rows as it had.
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("record_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger, nullable=False),
+    Column("group_id", BigInteger, nullable=False),
+)
+
+# What a group looks like in the releases of an interval: its published quasi-identifiers.
+classes = Table(
+    "classes",
+    metadata,
+    Column("group_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("since", BigInteger, primary_key=True, autoincrement=False),
+    Column("until", BigInteger),  # null: also in the last release
+    Column("cells", Text, nullable=False),  # JSON: a text or null for each quasi-identifier, in the schema's order
+)
+
+# What has been done, in numbers; no values.
+batches = Table(
+    "batches",
+    metadata,
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", Text, nullable=False),  # UTC
+    Column("kind", Text, nullable=False),  # create, apply, optimize, rebase
+    Column("inserted", BigInteger, nullable=False),
+    Column("updated", BigInteger, nullable=False),
+    Column("deleted", BigInteger, nullable=False),
+    Column("records", BigInteger, nullable=False),  # afterwards, like the rest
+    Column("groups", BigInteger, nullable=False),
+    Column("smallest", BigInteger),
+    Column("loss", Float, nullable=False),
+    Column("obstacles", Text, nullable=False),  # JSON: why it cannot be published
+    Column("outside", Text, nullable=False),  # JSON: of each column, the share of records outside its domain
+    # The numbers of the records that were written or removed, eight bytes each: whoever has an earlier version in
+    # memory reads those. Null: too many, or forgotten by `compact`; then everything is read.
+    Column("touched", LargeBinary),
+)
+
+# What has been published.
+releases = Table(
+    "releases",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    # False: somebody is writing the file, or was when the power failed. Such a row is not in the history.
+    Column("done", Boolean, nullable=False),
+    Column("published", Text, nullable=False),  # UTC
+    Column("shuffle_key", LargeBinary, nullable=False),  # repeats the order of the rows
+    Column("manifest", Text, nullable=False),  # JSON: what the recipient was told
+    Column("layout", Text, nullable=False),  # JSON, as in `epochs`: order of the columns, types of the carried ones
+    Column("sha256", Text, nullable=False),  # of the file as it was written
+    Column("rows", BigInteger, nullable=False),
+    Column("classes", BigInteger, nullable=False),
+    Column("smallest_class", BigInteger, nullable=False),
+    Column("k", BigInteger, nullable=False),
+    Column("loss", Float, nullable=False),
+    Column("file", Text),  # where it was written to
+    Column("part", Text),  # the mark of temporary files that may be there; null: none
+)
+
+# The columns in which rows are written, read and sealed; the first is a number.
+RECORD = ("id", "key", "person", "cells", "carried", "group_id", "since")
+GROUP = ("id", "group_id", "since")  # of a record
+PAST_RECORD = ("id", "key", "carried")
+MEMBERSHIP = ("record_id", "since", "until", "group_id")
+CLASS = ("group_id", "since", "until", "cells")
+VALUE = ("id", "name", "value", "frequency")
+# Of a batch all but the loss and the numbers of those whom it touched, which `compact` may forget.
+BATCH = (
+    "version", "at", "kind", "inserted", "updated", "deleted", "records", "groups", "smallest", "obstacles", "outside"
+)  # fmt: skip
+RELEASE = ("number", "version", "epoch", "shuffle_key", "manifest", "layout", "sha256", "rows", "classes")
+
+ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, releases)

@@ -1,0 +1,560 @@
+"""Vault: the facade. It holds the originals, the groups, every change and every release of one table.
+
+Readers (`status`, `groups`, `releases`, …) look into the store and hold nothing; they are never in anybody's way.
+Writers take turns, and keep the records in memory between two changes: what others have changed meanwhile is read, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from shoal.anonymize import rules_for
+from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
+from shoal.maintain import DEFAULT_MAINTAINER
+from shoal.maintain.live import Applied, Settings
+from shoal.privacy import warn_of_several_records
+from shoal.privacy.requirements import PerColumn
+from shoal.progress import SILENT, Progress
+from shoal.records.changes import ChangeBatch, key_of
+from shoal.records.reading import read_for
+from shoal.records.sources import open_source
+from shoal.release import Release
+from shoal.release.write import check_target
+from shoal.schema import Role, Schema
+from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+
+if TYPE_CHECKING:
+    from shoal.vault.loading import State
+    from shoal.vault.settings import Epoch
+    from shoal.vault.store import Store
+
+WAIT = 10.0  # seconds for another writer
+
+
+def _part(name: str) -> Any:
+    """A module of this room that loads SQLAlchemy: when it is needed, and not before."""
+    return importlib.import_module(f"shoal.vault.{name}")
+
+
+class _DryRun(Exception):  # not an error
+    """Everything was tried, and nothing shall last."""
+
+
+class Vault:
+    """A durable home for a table that changes, and for its releases.
+
+    >>> schema = Schema(columns={"id": {"role": "key"}, "age": {"role": "quasi-identifier", "type": "numeric"}})
+    >>> people = [{"id": f"p{age}", "age": age} for age in range(20, 30)]
+    >>> with Vault.create(":memory:", schema, k=3, data=people) as vault:
+    ...     vault.insert([{"id": "p30", "age": 30}]).inserted
+    ...     vault.publish().number
+    1
+    1
+    """
+
+    def __init__(self, store: Store, epoch: Epoch, hashing: Any, *, keys_hashed: bool, wait: float) -> None:
+        """Use `Vault.create` or `Vault.open`."""
+        self._store, self._epoch, self._hashing, self._wait = store, epoch, hashing, wait
+        self._keys_hashed = keys_hashed
+        self._turn = threading.RLock()  # of threads; processes take theirs in the store
+        self._state: State | None = None
+        self._closed = False
+
+    # Making and opening
+
+    @classmethod
+    def create(
+        cls,
+        where: str | Path,
+        schema: Schema | str | Path,
+        *,
+        k: int,
+        data: object = None,
+        l: PerColumn | None = None,  # noqa: E741  # the interface's name
+        t: PerColumn | None = None,
+        diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+        c: float | None = None,
+        alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+        method: str | None = None,
+        measure: str = "il",
+        maintainer: str = DEFAULT_MAINTAINER,
+        seed: int | None = None,
+        key_secret: str | bytes | None = None,
+        wait: float = WAIT,
+        progress: Progress = SILENT,
+        dry_run: bool = False,
+    ) -> Vault:
+        """Make a vault from a table (or an empty one), in a file, in memory or in PostgreSQL.
+
+        `where`: a path, ":memory:" or "postgresql://user@host/database?schema=NAME". `method`: the static method for
+        the first groups (the maintainer's own if unsaid). `key_secret`: keys are stored as keyed hashes, and whoever
+        changes records needs it again. The rest is as for `shoal.anonymize`. `dry_run`: everything is tried in memory.
+
+        Guarantee: the vault is there with all records, or an error is raised and nothing is.
+        """
+        schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+        key_of(schema)
+        asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
+        Settings(k, rules_for(schema, asked), measure, maintainer, method, seed)  # says what is wrong with it
+        hashing = None if key_secret is None else _part("keys").KeyHash(key_secret)
+        backend = _part("store").open_backend(":memory:" if dry_run else where)
+        store = _part("store").Store(backend)
+        making = _part("making")
+        with store.explaining():
+            making.refuse_taken(_part("store").open_backend(where) if dry_run else backend)
+        progress.stage("reading")
+        table = making.empty_table(schema) if data is None else read_for(schema, _given(data))[0]
+        if hashing is not None:
+            table = hashing.table(table, schema)
+        epoch = making.first_epoch(schema, k, asked, measure, maintainer, method, seed)
+        state = _part("rebasing").started(store, epoch, table, 0, progress)
+        del table
+        warn_of_several_records(state.live.records())
+        progress.stage("storing")
+        making.make(store, state, None if hashing is None else hashing.check())
+        vault = cls(store, state.epoch, hashing, keys_hashed=hashing is not None, wait=wait)
+        vault._state = state
+        return vault
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        key_secret: str | bytes | None = None,
+        wait: float = WAIT,
+        schema: Schema | str | Path | None = None,
+        k: int | None = None,
+    ) -> Vault:
+        """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
+        store = _part("store").Store(_part("store").open_backend(where))
+        try:
+            return cls._opened(store, key_secret, wait, schema, k)
+        except BaseException:
+            store.close()
+            raise
+
+    @classmethod
+    def _opened(
+        cls,
+        store: Store,
+        key_secret: str | bytes | None,
+        wait: float,
+        schema: Schema | str | Path | None,
+        k: int | None,
+    ) -> Vault:
+        loading = _part("loading")
+        with store.explaining():
+            if not store.backend.exists():
+                raise VaultError("there is no vault here.", hint="Make one with: shoal init.", file=store.where)
+        _part("migrations").migrate(store, wait)
+        with store.read() as connection:
+            stand = loading.stands(connection, store.where)
+            epoch = loading.current_epoch(connection, stand["epoch"], store.where)
+        hashing = _part("keys").right_secret(key_secret, stand["key_check"], store.where)
+        vault = cls(store, epoch, hashing, keys_hashed=stand["key_check"] is not None, wait=wait)
+        vault._refuse_other(schema, k)
+        vault._tidy()
+        return vault
+
+    def _refuse_other(self, schema: Schema | str | Path | None, k: int | None) -> None:
+        if k is not None and k != self.k:
+            raise ParameterError(
+                f"the vault keeps k = {self.k}, not {k}.", hint="Only shoal rebase changes that.", file=self.where
+            )
+        if schema is not None:
+            facts = _part("settings").schema_facts
+            given = schema if isinstance(schema, Schema) else Schema.load(schema)
+            if facts(given)["columns"] != facts(self.schema)["columns"]:
+                raise ParameterError(
+                    "the vault has another schema: roles, types or hierarchies differ.",
+                    hint="Only shoal rebase changes that.",
+                    file=self.where,
+                )
+
+    def _tidy(self) -> None:
+        """Finish or undo what a publisher has left behind who is no more; if one is at work, leave it to him."""
+        publishing = _part("publishing")
+        if publishing.unfinished(self._store):
+            with self._store.explaining(), self._store.backend.try_to_be_writer() as worked:
+                if worked:
+                    publishing.recover(self._store)
+
+    @classmethod
+    def restore(
+        cls, backup: str | Path, where: str | Path, *, wait: float = WAIT, progress: Progress = SILENT
+    ) -> Vault:
+        """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it."""
+        making, care, stores = _part("making"), _part("care"), _part("store")
+        source = stores.Store(stores.open_backend(backup))
+        try:
+            with source.explaining():
+                if not source.backend.exists():
+                    raise VaultError("there is no backup here.", file=source.where)
+            _part("migrations").format_of(source)
+            care.refuse_damaged(source, progress)
+            target = stores.Store(stores.open_backend(where))
+            with target.explaining():
+                making.refuse_taken(target.backend)
+            making.fill(target, lambda: care.copy(source, target, progress))
+            target.close()
+        finally:
+            source.close()
+        return cls.open(where, wait=wait)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        self._closed, self._state = True, None
+        self._store.close()
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Vault {self.where}, k = {self.k}>"
+
+    def __getstate__(self) -> Any:
+        raise VaultError("a vault does not travel: open it where it is needed.", file=self.where)
+
+    # What it is
+
+    @property
+    def where(self) -> str:
+        """Where it is; a password is never shown."""
+        return self._store.where
+
+    @property
+    def schema(self) -> Schema:
+        return self._epoch.schema
+
+    @property
+    def k(self) -> int:
+        return self._epoch.k
+
+    @property
+    def source_position(self) -> str | None:
+        """How far a source has been followed, as the last batch said."""
+        with self._reading() as connection:
+            found: str | None = _part("loading").stands(connection, self.where)["source_position"]
+            return found
+
+    def hashed(self, key: object) -> str:
+        """The hash of a key, as `groups()` and `export()` show it."""
+        if self._hashing is None:
+            raise ParameterError("the vault was opened without a key secret.", hint="Open it with key_secret=….")
+        hashed: str = self._hashing.of(str(key).strip(), Role.KEY)
+        return hashed
+
+    def status(self) -> Status:
+        """How the vault stands, without a look at its records."""
+        with self._reading() as connection:
+            facts: Status = _part("standing").status(connection, self._store, keys_hashed=self._keys_hashed)
+        return facts
+
+    def groups(self) -> pa.Table:
+        """The group of every record: columns `key` and `group`. Stays with the holder."""
+        with self._reading() as connection:
+            table: pa.Table = _part("standing").groups(connection, self.where)
+        return table
+
+    def export(self) -> pa.Table:
+        """Every record as it came, but for identifiers. Stays with the holder."""
+        with self._reading() as connection:
+            loading = _part("loading")
+            epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
+            table: pa.Table = _part("rebasing").originals(connection, epoch, self.where)
+        return table
+
+    def releases(self) -> list[Entry]:
+        """The history, oldest first."""
+        with self._reading() as connection:
+            found: list[Entry] = _part("history").entries(connection)
+        return found
+
+    def release(self, number: int) -> Release:
+        """A release as it was published: the same rows in the same order, but for people who were deleted since."""
+        with self._reading() as connection:
+            release: Release = _part("history").rebuilt(connection, number, self.where)
+        return release
+
+    def diff(self, before: int, after: int) -> Diff:
+        """What has become of one release in another."""
+        with self._reading() as connection:
+            found: Diff = _part("history").difference(connection, before, after, self.where)
+        return found
+
+    def check(self, progress: Progress = SILENT) -> Checked:
+        """Look at everything that is stored."""
+        self._refuse_closed()
+        checked: Checked = _part("care").check(self._store, progress)
+        return checked
+
+    # How it changes
+
+    def insert(
+        self,
+        rows: object,
+        *,
+        dry_run: bool = False,
+        source_position: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Changed:
+        """Insert records: a file, a table, a frame, or a list of dicts."""
+        batch = ChangeBatch.of(self.schema, inserts=_given(rows))
+        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+
+    def update(
+        self,
+        rows: object,
+        *,
+        dry_run: bool = False,
+        source_position: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Changed:
+        """Replace records by what they are now, by their key."""
+        batch = ChangeBatch.of(self.schema, updates=_given(rows))
+        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+
+    def delete(
+        self,
+        keys: object,
+        *,
+        dry_run: bool = False,
+        source_position: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Changed:
+        """Delete records, and erase what they ever were: a list of keys, or a file or table with the key column."""
+        batch = ChangeBatch.of(self.schema, deletes=self._keys(keys))
+        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+
+    def apply(
+        self,
+        changes: object,
+        *,
+        dry_run: bool = False,
+        source_position: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Changed:
+        """Apply a batch of changes: a file or table with a column `op` (insert, update, delete), or a ChangeBatch.
+
+        `source_position` is kept with the batch: whoever follows a source finds there how far he has come.
+
+        Guarantee: when this returns, all of the batch lasts, through a crash of the machine too. If it raises, nothing
+        of it does (or, where the connection was lost at the last moment, all of it: `status().version` tells).
+        """
+        if not isinstance(changes, ChangeBatch):
+            changes = ChangeBatch.from_table(_given(changes), self.schema)
+        elif _part("settings").schema_facts(changes.schema) != _part("settings").schema_facts(self.schema):
+            raise ParameterError("the batch was made for another schema.")
+        return self._change(changes, dry_run=dry_run, source_position=source_position, progress=progress)
+
+    def optimize(self, how: str = "breaking", *, dry_run: bool = False, progress: Progress = SILENT) -> Optimized:
+        """Lower the loss of the groups as they are; what is asked of them still holds."""
+        with self._writing(progress) as state:
+            before = state.live.loss()
+            after = before
+
+            def keep(applied: Applied) -> None:
+                nonlocal after
+                after = state.live.loss()
+                self._keep(state, applied, "optimize", None, dry_run=dry_run or not len(applied.moved))
+
+            with suppress(_DryRun):
+                state.live.optimize(how, progress, keep)
+            return Optimized(state.version, before, after, dry_run)
+
+    def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
+        if source_position is not None and not isinstance(source_position, str):
+            raise ParameterError("source_position must be a text.")
+        if self._hashing is None and self._keys_hashed:
+            raise VaultError(
+                "this vault stores hashes of keys: changes need its key secret.",
+                hint="Give it with --key-secret-file (in Python, Vault.open(…, key_secret=…)).",
+                file=self.where,
+            )
+        done: list[Applied] = []
+        with self._writing(progress) as state:
+            version = state.version
+            batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
+            if self._hashing is not None:
+                batch = self._hashing.batch(batch)
+
+            def keep(applied: Applied) -> None:
+                done.append(applied)
+                self._keep(state, applied, "apply", source_position, dry_run=dry_run)
+
+            with suppress(_DryRun):
+                state.live.apply(batch, progress, keep)
+            applied = done[0]
+            counts = applied.inserted, applied.updated, applied.deleted
+            return Changed(version + 1, *counts, len(applied.groups), len(applied.moved), dry_run)
+
+    def _keep(self, state: State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool) -> None:
+        """Make a batch last; called when it has been applied in memory, where an error takes it back."""
+        if dry_run:
+            raise _DryRun
+        _part("keeping").keep(self._store, state, applied, kind, source_position)
+        self._epoch = state.epoch
+
+    def publish(
+        self,
+        output: str | Path | None = None,
+        *,
+        even_if_unchanged: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+        progress: Progress = SILENT,
+    ) -> Release:
+        """Recode, verify, store, and write to `output` (.csv or .parquet, its manifest beside it) if one is given.
+
+        Guarantee: the release has passed `shoal.verify`, and is in the history when this returns. If it raises,
+        neither the history nor the disk has anything of it. (Should the file's name be taken at the last moment, the
+        release is in the history, and the error says so.)
+        """
+        publishing = _part("publishing")
+        path = None if output is None else Path(output)
+        if path is not None:
+            check_target(path, force=force, source=None if "://" in self.where else self.where)
+        with self._writing(progress) as state:
+            publication = publishing.prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged)
+            if not dry_run and path is None:
+                publishing.keep(self._store, publication, progress)
+            elif not dry_run:
+                publishing.keep_and_write(self._store, publication, path, progress, force=force)
+            release: Release = publication.release
+            return release
+
+    def rebase(
+        self,
+        *,
+        k: int | None = None,
+        schema: Schema | str | Path | None = None,
+        l: PerColumn | None = None,  # noqa: E741  # the interface's name
+        t: PerColumn | None = None,
+        diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+        c: float | None = None,
+        alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+        clear_rules: bool = False,
+        method: str | None = None,
+        measure: str | None = None,
+        maintainer: str | None = None,
+        seed: int | None = None,
+        dry_run: bool = False,
+        progress: Progress = SILENT,
+    ) -> Rebased:
+        """Begin a new epoch: groups from scratch, domains and frequencies from the records as they are now.
+
+        What is not given stays as it was; of l, t, diversity, c and alpha, if one is given all are replaced, and
+        `clear_rules` drops them.
+        """
+        asked: dict[str, Any] | None = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
+        if asked is not None and all(value is None for value in asked.values()) and not clear_rules:
+            asked = None
+        elif clear_rules and any(value is not None for value in (asked or {}).values()):
+            raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
+        if schema is not None and not isinstance(schema, Schema):
+            schema = Schema.load(schema)
+        changes = {
+            "k": k,
+            "schema": schema,
+            "asked": asked,
+            "method": method,
+            "measure": measure,
+            "maintainer": maintainer,
+            "seed": seed,
+        }
+        rebased: Rebased
+        with self._writing(progress, load=False):
+            state, rebased = _part("keeping").rebase(self._store, changes, progress, dry_run=dry_run)
+            if not dry_run:
+                self._state, self._epoch = state, state.epoch
+            return rebased
+
+    def compact(self) -> Compacted:
+        """Give back room, and forget what was deleted for good: see `docs/vault.md` for what that means where."""
+        with self._writing(SILENT, load=False):
+            compacted: Compacted = _part("care").compact(self._store)
+            return compacted
+
+    def backup(self, path: str | Path, *, force: bool = False, progress: Progress = SILENT) -> Path:
+        """A copy of one moment as a vault file of its own, while others read and write."""
+        self._refuse_closed()
+        making, care, stores = _part("making"), _part("care"), _part("store")
+        path = Path(path)
+        making.backup(self._store, path, lambda target: care.copy(self._store, target, progress), stores, force=force)
+        return path
+
+    # Turns
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        self._refuse_closed()
+        with self._store.read() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self, progress: Progress, *, load: bool = True) -> Iterator[Any]:
+        """The writer's turn, with the records in memory as they are now."""
+        self._refuse_closed()
+        with self._turn, self._store.writer(self._wait):
+            _part("publishing").recover(self._store)
+            try:
+                if load:
+                    self._catch_up(progress)
+                yield self._state
+            except (BatchError, ParameterError, Unchanged, VerificationError):  # refused before anything was done
+                raise
+            except BaseException:
+                self._state = None  # whether it lasts is for the store to say
+                raise
+
+    def _catch_up(self, progress: Progress) -> None:
+        loading = _part("loading")
+        with self._store.read() as connection:
+            if self._state is None:
+                self._state = loading.load(connection, self.where, progress)
+            else:
+                self._state = loading.follow(connection, self._state, self.where)
+            self._epoch = self._state.epoch
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise VaultError("the vault has been closed.", hint="Open it again.", file=self.where)
+
+    def _keys(self, given: object) -> Iterable[object]:
+        """Keys from a list, or from the key column of a file or table."""
+        if isinstance(given, pa.Array | pa.ChunkedArray):
+            return given
+        if isinstance(given, str | Path) or hasattr(given, "__arrow_c_stream__"):
+            opened = open_source(given)
+            key = key_of(self.schema)
+            if key not in opened.columns:
+                raise ParameterError(f"the table has no column {key!r}, which names the records.", file=opened.file)
+            return opened.load([key])[key]
+        if not isinstance(given, Iterable):
+            raise ParameterError("delete takes a list of keys, or a file or table with the key column.")
+        return given
+
+
+def _given(rows: object) -> object:
+    """A list of dicts is a table as well."""
+    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        try:
+            return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+        except (pa.ArrowException, TypeError, ValueError):
+            pass
+        raise ParameterError("the rows do not make a table: a column holds values of several kinds.")
+    return rows

@@ -1,0 +1,435 @@
+"""The command line over a vault, as a person or a program uses it; nothing that is printed names a record."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.app import app
+from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+
+# Every value of a record has one of these in it, and nothing else does.
+MARKS = ("Qx", "918273")
+PASSWORD = "Hunter2"
+SCHEMA = """
+[columns.id]
+role = "key"
+[columns.name]
+role = "identifier"
+[columns.income]
+role = "quasi-identifier"
+type = "numeric"
+domain = [0, 100_000_000]  # a manifest says the domain; what is declared here is nobody's value
+[columns.town]
+role = "quasi-identifier"
+type = "categorical"
+[columns.ill]
+role = "sensitive"
+"""
+HEADER = "id,name,income,town,ill"
+COMMANDS = (
+    "init", "status", "insert", "update", "delete", "apply", "optimize", "publish", "releases", "release", "diff",
+    "groups", "export", "check", "compact", "rebase", "backup", "restore",
+)  # fmt: skip
+
+
+def row(number: int, *, town: int | None = None) -> str:
+    place = number % 7 if town is None else town
+    return f"QxKey{number:03},QxName{number},{91827300 + number % 40},QxTown{place},QxIll{number % 3}"
+
+
+def table(numbers: range) -> str:
+    return "\n".join([HEADER, *map(row, numbers)]) + "\n"
+
+
+class Person:
+    """Types commands. What she reads of them is searched for values each time."""
+
+    def __init__(self) -> None:
+        self.runner = CliRunner()
+        self.said = self.heard = ""  # on standard error, on standard output
+
+    def types(self, *words: object, code: int = 0, **environment: str) -> str:
+        """The output of a command that ends with this code, in one line."""
+        done = self.runner.invoke(app, list(map(str, words)), env=environment)
+        self.heard, self.said = " ".join(done.stdout.split()), " ".join(done.stderr.split())
+        assert done.exit_code == code, f"{words}: {done.exit_code}\n{done.stdout}\n{done.stderr}"
+        for mark in (*MARKS, PASSWORD):
+            assert mark not in done.stdout, words
+            assert mark not in done.stderr, words
+        assert "bug" not in done.stderr
+        return self.heard
+
+    def asks(self, *words: object, **environment: str) -> dict[str, Any]:
+        """The same facts as a program has them."""
+        found: dict[str, Any] = json.loads(self.types(*words, "--json", code=0, **environment))
+        return found
+
+    def is_refused(self, *words: object, code: int = 2, **environment: str) -> str:
+        """What is said on standard error, to a person and to a program."""
+        assert self.types(*words, code=code, **environment) == ""
+        message = self.said
+        self.types(*words, "--json", code=code, **environment)
+        told = json.loads(self.said)
+        assert " ".join(told["message"].split()) in message
+        return message
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """In a folder with a schema and tables."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SHOAL_KEY_SECRET", raising=False)
+    for name, text in (
+        ("schema.toml", SCHEMA),
+        ("people.csv", table(range(60))),
+        ("new.csv", table(range(60, 66))),
+        ("now.csv", f"{HEADER}\n{row(3, town=1)}\n{row(4, town=2)}\n"),
+        ("leaving.csv", "id\nQxKey010\nQxKey011\n"),
+        ("changes.csv", f"op,{HEADER}\ninsert,{row(70)}\nupdate,{row(5, town=6)}\ndelete,QxKey012,,,,\n"),
+    ):
+        Path(name).write_text(text)
+    return Person()
+
+
+@pytest.fixture
+def holder(person: Person) -> Person:
+    """The same, with a vault."""
+    person.types("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    return person
+
+
+def names_of(kind: type) -> set[str]:
+    return {field.name for field in fields(kind)}
+
+
+def test_a_session(person: Person) -> None:
+    made = person.types("init", "my vault", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    assert made.startswith("✓ 60 records in ")
+    assert made.endswith("k = 3. Publish with: shoal publish 'my vault' -o FILE")
+    assert "It may be published as it is" in person.types("status", "my vault")
+    assert "No release yet" in person.types("releases", "my vault")
+
+    inserted = person.types("insert", "my vault", "new.csv")
+    assert inserted.startswith("✓ 6 records inserted; ")
+    assert inserted.endswith("Nothing of this is published until: shoal publish 'my vault' -o FILE")
+    published = person.types("publish", "my vault", "-o", "1.csv")
+    assert published.startswith("✓ Release 1: 66 records in ")
+    assert "Written: 1.csv and 1.csv.manifest.json" in published
+    assert shoal.verify("1.csv", shoal.Schema.load("schema.toml"), 3).ok
+    first = Path("1.csv").read_bytes()
+
+    assert "✓ 2 records updated; " in person.types("update", "my vault", "now.csv")
+    assert "✓ 2 records deleted; " in person.types("delete", "my vault", "leaving.csv")
+    assert "✓ 1 record inserted, 1 updated, 1 deleted; " in person.types("apply", "my vault", "changes.csv")
+    status = person.types("status", "my vault")
+    assert "3 changes: 1 inserted, 3 updated, 3 deleted" in status
+    person.types("optimize", "my vault")
+    assert "Kept in the history. Write it with: shoal release 'my vault' 2 -o FILE" in person.types(
+        "publish", "my vault"
+    )
+
+    assert " 66 " in person.types("releases", "my vault")
+    assert "3 left" not in person.types("diff", "my vault", "1", "2")  # the updated have left too
+    assert "60 stayed" in person.heard
+    assert "6 left" in person.heard
+    assert "4 joined" in person.heard
+    again = person.types("release", "my vault", "1", "-o", "again.csv")
+    assert again.startswith("✓ Release 1 as it was published: 63 rows. 3 rows are not in it")
+    assert set(Path("again.csv").read_bytes().splitlines()) <= set(first.splitlines())
+    whole = person.types("release", "my vault", "2", "-o", "2.parquet")
+    assert whole == "✓ Release 2 as it was published: 64 rows. Written: 2.parquet and 2.parquet.manifest.json"
+    assert shoal.verify("2.parquet", shoal.Schema.load("schema.toml"), 3).ok
+
+    assert person.types("check", "my vault") == "✓ All is well: 64 records and 2 releases looked at."
+    assert "Compacted: " in person.types("compact", "my vault")
+    assert "Written: copy. It holds the originals" in person.types("backup", "my vault", "copy")
+    assert person.types("restore", "copy", "other").endswith("k = 3; last release: 2.")
+    assert person.types("check", "other").startswith("✓ All is well")
+    assert person.types("rebase", "other", "-k", "5", "-l", "1.2").startswith("✓ Epoch 2: 64 records in ")
+    assert "k = 5; frequency 1.2-diversity of 'ill'" in person.types("status", "other")
+    assert person.types("publish", "other", "-o", "3.csv").startswith("✓ Release 3: 64 records in ")
+    assert "Every class has frequency 1.2-diversity of 'ill'." in person.heard
+    person.types("rebase", "other", "--no-rules")
+    assert person.asks("status", "other")["rules"] == []
+
+
+def test_a_program_gets_the_same_facts(person: Person) -> None:
+    status = person.asks("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    assert set(status) == names_of(Status) | {"dry_run"}
+    assert (status["records"], status["k"], status["publishable"], status["last_release"]) == (60, 3, True, None)
+    assert set(person.asks("status", "v")) == names_of(Status)
+    assert set(person.asks("insert", "v", "new.csv")) == names_of(Changed)
+    release = person.asks("publish", "v", "-o", "1.csv")
+    assert release["number"] == 1
+    assert release["output"] == "1.csv"
+    assert release["manifest"] == "1.csv.manifest.json"
+    assert release["k"] == 3
+    assert release["dry_run"] is False
+    changed = person.asks("apply", "v", "changes.csv")
+    assert (changed["inserted"], changed["updated"], changed["deleted"], changed["dry_run"]) == (1, 1, 1, False)
+    assert person.asks("update", "v", "now.csv")["updated"] == 2
+    assert person.asks("delete", "v", "leaving.csv")["deleted"] == 2
+    assert set(person.asks("optimize", "v")) == names_of(Optimized)
+    unwritten = person.asks("publish", "v")
+    assert unwritten["output"] is None
+    assert unwritten["manifest"] is None
+    history = person.asks("releases", "v")["releases"]
+    assert [entry["number"] for entry in history] == [1, 2]
+    assert set(history[0]) == names_of(Entry)
+    assert set(person.asks("diff", "v", "1", "2")) == names_of(Diff)
+    again = person.asks("release", "v", "1", "-o", "again.csv")
+    assert (again["number"], again["rows"], again["erased"]) == (1, 63, 3)
+    sizes = person.asks("groups", "v")
+    assert set(sizes) == {"records", "groups", "smallest", "median", "largest", "output"}
+    assert sizes["records"] == 64
+    assert sizes["smallest"] >= 3
+    exported = person.asks("export", "v", "-o", "originals.parquet")
+    assert exported["records"] == 64
+    assert "town" in exported["columns"]
+    assert set(person.asks("check", "v")) == names_of(Checked)
+    assert set(person.asks("compact", "v")) == names_of(Compacted)
+    assert set(person.asks("rebase", "v")) == names_of(Rebased)
+    assert person.asks("backup", "v", "copy") == {"output": "copy"}
+    assert set(person.asks("restore", "copy", "w")) == names_of(Status)
+
+
+def test_a_trial_changes_nothing(holder: Person) -> None:
+    person = holder
+    person.types("publish", "v", "-o", "1.csv")
+    person.types("insert", "v", "new.csv")
+    before = person.asks("status", "v"), person.asks("releases", "v"), sorted(path.name for path in Path().iterdir())
+    for words, conditional in (
+        (("init", "w", "-s", "schema.toml", "-k", "3", "--data", "people.csv"), "A vault of 60 records in "),
+        (("insert", "v", "more.csv"), "1 record would be inserted; "),
+        (("update", "v", "now.csv"), "2 records would be updated; "),
+        (("delete", "v", "leaving.csv"), "2 records would be deleted; "),
+        (("apply", "v", "changes.csv"), "1 record would be inserted, 1 updated, 1 deleted; "),
+        (("optimize", "v"), ""),
+        (("publish", "v", "-o", "2.csv"), "Release 2 would have 66 records in "),
+        (("rebase", "v", "-k", "5"), "Epoch 2 would begin: 66 records in "),
+    ):
+        Path("more.csv").write_text(f"{HEADER}\n{row(80)}\n")
+        said = person.types(*words, "--dry-run")
+        assert conditional in said
+        assert "✓" not in said
+        assert "Nothing" in said
+        assert person.asks(*words, "--dry-run")["dry_run"] is True
+        Path("more.csv").unlink()
+        names = sorted(path.name for path in Path().iterdir())
+        assert (person.asks("status", "v"), person.asks("releases", "v"), names) == before, words
+
+
+def test_an_empty_vault_is_filled(person: Person) -> None:
+    made = person.types("init", "v", "-s", "schema.toml", "-k", "3")
+    assert made == "✓ An empty vault, k = 3. Fill it with: shoal insert v FILE"
+    assert "No groups" in person.types("groups", "v")
+    Path("two.csv").write_text(table(range(2)))
+    person.types("insert", "v", "two.csv")
+    assert "It may not be published as it is:" in person.types("status", "v")
+    assert person.is_refused("publish", "v", "-o", "1.csv", code=1).startswith("Error: ")
+    assert not Path("1.csv").exists()
+    Path("others.csv").write_text(table(range(2, 9)))
+    person.types("insert", "v", "others.csv")
+    assert "✓ Release 1: 9 records" in person.types("publish", "v", "-o", "1.csv")
+
+
+def test_no_is_1_and_failure_is_2(holder: Person) -> None:
+    person = holder
+    person.types("publish", "v")
+    assert "--even-if-unchanged" in person.is_refused("publish", "v", code=1)
+    assert person.types("publish", "v", "--even-if-unchanged").startswith("✓ Release 2")
+    for words, message in (
+        (("status", "nowhere"), "nowhere"),
+        (("status", "people.csv"), "people.csv"),
+        (("init", "v", "-s", "schema.toml", "-k", "3"), "v"),
+        (("init", "w", "-s", "schema.toml", "-k", "1"), "k must be a whole number of at least 2"),
+        (("init", "w", "-s", "nowhere.toml", "-k", "3"), "the schema file does not exist"),
+        (("init", "w", "-s", "schema.toml", "-k", "3", "--maintainer", "i3n"), "Did you mean 'i3m'"),
+        (("insert", "v", "nowhere.csv"), "the file does not exist"),
+        (("apply", "v", "people.csv"), "'op'"),
+        (("optimize", "v", "--how", "braking"), "Did you mean 'breaking'"),
+        (("publish", "v", "-o", "x.doc", "--even-if-unchanged"), ".csv or .parquet"),
+        (("release", "v", "7", "-o", "x.csv"), "7"),
+        (("diff", "v", "1", "7"), "7"),
+        (("groups", "v", "-o", "x.txt"), ".csv or .parquet"),
+        (("export", "v", "-o", "nowhere/x.csv"), "does not exist"),
+        (("rebase", "v", "--no-rules", "-l", "2"), "say one or the other"),
+        (("restore", "copy", "v"), "copy"),
+        (("restore", "v", "v"), "v"),
+    ):
+        assert message in person.is_refused(*words), words
+    for words in (("diff", "v", "1"), ("release", "v", "one", "-o", "x.csv"), ("insert", "v"), ("init", ":memory:")):
+        person.types(*words, code=2)
+        assert "Usage" in person.said
+
+
+def test_a_busy_vault_says_how_to_wait(holder: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    def busy(*_: object, wait: float, **__: object) -> None:
+        given.append(wait)
+        raise shoal.VaultBusy("another process is changing the vault.", hint="Wait longer (--wait).")
+
+    monkeypatch.setattr(shoal.Vault, "open", busy)
+    assert "--wait" in holder.is_refused("insert", "v", "new.csv", "--wait", "0.5")
+    holder.types("compact", "v", code=2)
+    assert given == [0.5, 0.5, 10.0]
+
+
+def test_faulty_batches_name_rows_and_columns_alone(holder: Person) -> None:
+    person = holder
+    for verb, text, wanted in (
+        ("insert", table(range(3)), "row 1, column 'id'"),  # they are there already
+        ("insert", f"{HEADER}\n{row(80)}\n{row(80)}\n", "row 2"),
+        ("insert", f"{HEADER}\nQxKey081,QxName,QxMany,QxTown1,QxIll1\n", "row 1, column 'income'"),
+        ("insert", "id,income\nQxKey082,91827300\n", "column 'town'"),
+        ("update", table(range(80, 82)), "row 1"),  # nobody has these keys
+        ("delete", "id\nQxKey083\n", "row 1"),
+        ("delete", "number\nQxKey001\n", "'id'"),
+        ("apply", f"op,{HEADER}\nQxAdd,{row(84)}\n", "must be one of insert, update, delete"),
+    ):
+        Path("faulty.csv").write_text(text)
+        before = person.asks("status", "v")
+        for extra in ((), ("--show-values",), ("--dry-run",)):
+            assert wanted in person.is_refused(verb, "v", "faulty.csv", *extra), (verb, text)
+        assert person.asks("status", "v") == before
+    Path("faulty.csv").write_text(HEADER + "\n")
+    assert person.types("insert", "v", "faulty.csv") == "The file has no records: nothing changes."
+
+
+def test_what_is_the_holders_goes_to_a_private_file(holder: Person) -> None:
+    person = holder
+    assert person.types("groups", "v").endswith("shoal groups v -o FILE (for the holder alone)")
+    for words, name, columns in (
+        (("groups", "v"), "groups.csv", 2),
+        (("groups", "v"), "groups.parquet", 2),
+        (("export", "v"), "originals.csv", None),
+        (("export", "v"), "originals.parquet", None),
+    ):
+        assert f"Written: {name} " in person.types(*words, "-o", name)
+        assert Path(name).stat().st_mode & 0o777 == 0o600
+        held = pq.read_table(name) if name.endswith("parquet") else pa_csv.read_csv(name)
+        assert held.num_rows == 60
+        assert columns in (None, held.num_columns)
+        assert "QxKey007" in Path(name).read_text(errors="replace") or name.endswith("parquet")
+        Path(name).write_text("mine")
+        Path(name).chmod(0o644)
+        assert "--force" in person.is_refused(*words, "-o", name)
+        assert Path(name).read_text() == "mine"
+        person.types(*words, "-o", name, "--force")
+        assert Path(name).stat().st_mode & 0o777 == 0o600
+    assert not [path for path in Path().iterdir() if path.name.endswith(".part")]
+    Path("v").rename("v.csv")
+    for verb in (("groups", "v.csv"), ("export", "v.csv"), ("publish", "v.csv"), ("release", "v.csv", "1")):
+        assert "would be lost" in person.is_refused(*verb, "-o", "v.csv", "--force")
+
+
+def test_existing_files_need_force(holder: Person) -> None:
+    person = holder
+    Path("taken.csv").write_text("mine")
+    person.types("publish", "v", "-o", "1.csv")
+    for words in (
+        ("publish", "v", "--even-if-unchanged", "-o", "taken.csv"),
+        ("release", "v", "1", "-o", "taken.csv"),
+        ("backup", "v", "taken.csv"),
+    ):
+        assert "--force" in person.is_refused(*words)
+        assert Path("taken.csv").read_text() == "mine"
+    assert len(person.asks("releases", "v")["releases"]) == 1
+    assert person.types("release", "v", "1", "-o", "taken.csv", "--force")
+    assert Path("taken.csv").read_bytes() == Path("1.csv").read_bytes()
+    person.types("backup", "v", "taken.csv", "--force")
+    assert person.types("check", "taken.csv").startswith("✓")
+
+
+def test_keys_are_hashed_with_a_secret(person: Person) -> None:
+    Path("secret").write_text("a long and boring secret\n")
+    Path("wrong").write_text("another one, just as long")
+    Path("empty").write_text("\n")
+    made = ("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    assert "empty" in person.is_refused(*made, "--key-secret-file", "empty")
+    assert "cannot be read" in person.is_refused(*made, "--key-secret-file", "nowhere")
+    person.types(*made, "--key-secret-file", "secret")
+    assert "hashed with a secret" in person.types("status", "v")
+    assert person.asks("status", "v")["keys_hashed"] is True
+    assert b"QxKey" not in Path("v").read_bytes()
+    for extra in ((), ("--key-secret-file", "wrong")):
+        assert "secret" in person.is_refused("insert", "v", "new.csv", *extra)
+    person.types("insert", "v", "new.csv", "--key-secret-file", "secret")
+    person.types("delete", "v", "leaving.csv", SHOAL_KEY_SECRET="a long and boring secret")
+    person.types("publish", "v", "-o", "1.csv")
+    person.types("export", "v", "-o", "originals.csv")
+    assert "QxKey" not in Path("originals.csv").read_text()
+    assert person.types("check", "v").startswith("✓ All is well: 64 records")
+
+
+def test_damage_is_found(holder: Person) -> None:
+    with sqlite3.connect("v") as connection:
+        connection.execute("UPDATE records SET carried = replace(carried, 'QxIll1', 'QxIll2') WHERE id % 2 = 0")
+    connection.close()
+    assert "✗ Something is wrong" in holder.types("check", "v", code=1)
+    holder.types("check", "v", "--json", code=1)
+    found = json.loads(holder.heard)
+    assert found["ok"] is False
+    assert found["problems"]
+
+
+def test_a_password_is_never_shown(person: Person) -> None:
+    url = f"postgresql://somebody:{PASSWORD}@127.0.0.1:1/nothing"
+    for words in (
+        ("init", url, "-s", "schema.toml", "-k", "3"),
+        ("status", url),
+        ("insert", url, "new.csv"),
+        ("publish", url, "-o", "1.csv"),
+        ("export", url, "-o", "1.csv"),
+        ("backup", url, "copy"),
+        ("restore", "people.csv", url),
+    ):
+        assert person.is_refused(*words).startswith("Error: "), words
+    for swapped in (("insert", "v", url), ("backup", "v", url), ("restore", url, "v"), ("export", "v", "-o", url)):
+        person.types(*swapped, code=2)
+        assert "a file is wanted here" in person.said, swapped
+
+
+def test_a_vault_in_postgresql(person: Person, postgres_url: str) -> None:
+    url = postgres_url.replace("@", f":{PASSWORD}@")  # any password will do
+    made = person.types("init", url, "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    assert made.endswith("Publish with: shoal publish VAULT -o FILE")
+    assert "127.0.0.1" in person.types("status", url)
+    person.types("apply", url, "changes.csv")
+    assert "✓ Release 1: 60 records" in person.types("publish", url, "-o", "1.csv")
+    person.types("backup", url, "copy")
+    assert person.asks("releases", "copy") == person.asks("releases", url)
+
+
+def test_the_help_of_every_command(person: Person) -> None:
+    shown = person.types("--help")
+    assert shown.index("One table") < shown.index("anonymize") < shown.index("Vault: a table that changes")
+    for name in COMMANDS:
+        assert f" {name} " in shown
+        told = person.types(name, "--help", COLUMNS="200")
+        assert "Usage: " in told
+        assert "--json" in told
+        writes = name not in ("status", "releases", "release", "diff", "groups", "export", "check", "backup")
+        assert ("--wait" in told) == writes, name
+        assert ("--dry-run" in told) == (writes and name not in ("compact", "restore")), name
+
+
+def test_help_loads_no_database() -> None:
+    code = "import atexit, sys; atexit.register(lambda: print({'sqlalchemy', 'numba', 'psycopg'} & set(sys.modules)))"
+    for words in (["--help"], ["init", "--help"]):
+        script = f"{code}\nfrom shoal.cli import main\nsys.argv = ['shoal', *{words}]\nmain()"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout.endswith("set()\n")
