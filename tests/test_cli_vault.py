@@ -236,7 +236,8 @@ def test_an_empty_vault_is_filled(person: Person) -> None:
     assert made == "✓ An empty vault, k = 3. Fill it with: shoal insert v FILE"
     assert "No groups" in person.types("groups", "v")
     Path("two.csv").write_text(table(range(2)))
-    person.types("insert", "v", "two.csv")
+    assert "published until" not in person.types("insert", "v", "two.csv")
+    assert "It may not be published as it is:" in person.heard
     assert "It may not be published as it is:" in person.types("status", "v")
     assert person.is_refused("publish", "v", "-o", "1.csv", code=1).startswith("Error: ")
     assert not Path("1.csv").exists()
@@ -306,7 +307,7 @@ def test_faulty_batches_name_rows_and_columns_alone(holder: Person) -> None:
             assert wanted in person.is_refused(verb, "v", "faulty.csv", *extra), (verb, text)
         assert person.asks("status", "v") == before
     Path("faulty.csv").write_text(HEADER + "\n")
-    assert person.types("insert", "v", "faulty.csv") == "The file has no records: nothing changes."
+    assert person.types("insert", "v", "faulty.csv") == "The file has no records: none has changed."
 
 
 def test_what_is_the_holders_goes_to_a_private_file(holder: Person) -> None:

@@ -18,7 +18,7 @@ from shoal.records.encode import Records, encode
 from shoal.records.reading import read_for
 from shoal.release import Release
 from shoal.release.manifest import describe_columns, manifest
-from shoal.release.recode import recode
+from shoal.release.recode import plain_table, recode
 from shoal.release.shuffle import new_shuffle_key, shuffled
 from shoal.schema import Role, Schema
 from shoal.verify import verify
@@ -122,14 +122,16 @@ def released(
     schema, k, rules = records.schema, partition.k, partition.privacy.rules
     progress.stage("recoding")
     order = shuffled(len(records), shuffle_key or new_shuffle_key())
-    published = recode(records, partition, order, bounds=bounds)
+    recoded = recode(records, partition, order, bounds=bounds)
+    published = plain_table(recoded)
     progress.stage("verifying")
     people = None if records.people is None else records.people[order]
     verdict = verify(published, schema, k, people=people, **asked)
     if not verdict.ok:
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
     progress.stage("measuring")
-    public, _ = public_report(published, schema)
+    public, _ = public_report(recoded, schema)
+    del recoded
     first = schema.names(Role.SENSITIVE)[:1]
     sensitive = column_numbers(first[0], records.carried[first[0]]) if first else None
     return Release(

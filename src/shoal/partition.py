@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.geometry import group_boxes
+from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.errors import InternalError
 from shoal.privacy import GroupFacts, Privacy, Rule
 
@@ -35,9 +35,8 @@ class Partition:
         """The partition with these labels, which may be any numbers: equal label, same group."""
         if len(labels) != len(codes):
             raise InternalError(f"{len(labels)} labels for {len(codes)} records.")
-        found, numbered = np.unique(labels, return_inverse=True)
-        numbered = numbered.astype(np.int32)
-        lo, hi, sizes = group_boxes(codes, numbered, len(found))
+        numbered = without_gaps(labels)
+        lo, hi, sizes = group_boxes(codes, numbered, int(numbered.max(initial=-1)) + 1)
         return cls(codes, numbered, lo, hi, sizes, privacy)
 
     @property

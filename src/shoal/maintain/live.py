@@ -218,6 +218,10 @@ class LivePartition:
         """Whose each record is, in the order of their numbers; None where people are not counted."""
         return None if self._people is None else [self._people[record] for record in self.alive()]
 
+    def refuse_infeasible(self) -> None:
+        """Raise ParameterError if no partition of these records has what is asked, and say what one can have."""
+        self._privacy(self.records()).check_feasible()
+
     @property
     def reference(self) -> dict[str, Distribution] | None:
         """What closeness is measured against in this epoch, by column; None: nobody has asked yet."""
@@ -331,7 +335,10 @@ class LivePartition:
 
     def _loss(self, codes: Codes, labels: Ints) -> float:
         dense = without_gaps(labels)
-        lo, hi, sizes = group_boxes(codes, dense, int(dense.max(initial=-1)) + 1)
+        return self.loss_of(*group_boxes(codes, dense, int(dense.max(initial=-1)) + 1))
+
+    def loss_of(self, lo: Codes, hi: Codes, sizes: NDArray[np.int64]) -> float:
+        """What groups with these boxes and sizes lose together."""
         weights = np.array([book.column.weight for book in self.books])
         return float(sizes @ (box_costs(self.books, self.settings.measure, lo, hi) @ weights))
 

@@ -22,7 +22,10 @@ Ints = NDArray[np.int32]
 
 
 def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, bounds: bool = False) -> pa.Table:
-    """The published table: record `rows[0]` first. `bounds` adds `_lo` and `_hi` columns to numbers and dates."""
+    """The recoded table: record `rows[0]` first. `bounds` adds `_lo` and `_hi` columns to numbers and dates.
+
+    Generalized columns are dictionaries of their labels, which are quick to measure; `plain_table` is what to publish.
+    """
     groups = partition.labels[rows]
     at = {book.name: j for j, book in enumerate(records.books)}
     columns: dict[str, pa.Array] = {}
@@ -33,12 +36,24 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
         j = at[name]
         book, lo, hi = records.books[j], partition.lo[:, j], partition.hi[:, j]
         cells, cell_of_group = cell_texts(book, lo, hi, partition.codes[:, j], partition.labels)
-        columns[name] = pa.array(cells, pa.string()).take(pa.array(cell_of_group[groups]))
+        labels = pa.array(cells, pa.string()).dictionary_encode()
+        columns[name] = pa.DictionaryArray.from_arrays(
+            labels.indices.take(pa.array(cell_of_group)).take(pa.array(groups)), labels.dictionary
+        )
         if bounds and book.axis is not None:
             for suffix, places in zip(("_lo", "_hi"), cell_bounds(book, lo, hi), strict=True):
                 if name + suffix in records.order:
                     raise SchemaError(f"the table already has a column {name + suffix!r}.", column=name + suffix)
                 columns[name + suffix] = places.take(pa.array(groups))
+    return pa.table(columns)
+
+
+def plain_table(recoded: pa.Table) -> pa.Table:
+    """The published table: every value stands where it is shown, and in no dictionary."""
+    columns = {}
+    for name in recoded.column_names:
+        column = recoded[name].combine_chunks()
+        columns[name] = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     return pa.table(columns)
 
 

@@ -112,12 +112,12 @@ class Release:
     def __repr__(self) -> str:
         return (
             f"<Release{'' if self.number is None else f' {self.number}'}: {self.table.num_rows} rows, k = {self.k}, "
-            f"{self._public.classes} equivalence classes, loss {self._public.shares['il']:.1%}>"
+            f"{self._public.classes} equivalence classes, loss {self._public.shares.get('il', 0):.1%}>"
         )
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts, and what each column has lost as bars."""
-        return release_html(repr(self).strip("<>"), self._public.columns["il"])
+        return release_html(repr(self).strip("<>"), self._public.columns.get("il", {}))
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle may travel: it carries what the recipient may have, and nothing else.

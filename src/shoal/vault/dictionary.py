@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shoal.errors import ShoalWarning, VaultError
 from shoal.records.codebook import CodeBook, Codes, axis_tree, make_codebook
 from shoal.records.growing import Grown, grow
+from shoal.records.normalize import as_numbers
 from shoal.rooms import roomier
 from shoal.schema import Column, ColumnType, Schema
 
@@ -181,4 +182,5 @@ def typed(column: Column, texts: Sequence[str | None]) -> pa.ChunkedArray:
     """Stored values as a column of the type that the schema says: days are stored in one form, whatever it reads."""
     if column.type == ColumnType.DATE:
         return pa.chunked_array([pa.array([text and date.fromisoformat(text) for text in texts], pa.date32())])
-    return pa.chunked_array([pa.array(texts, pa.string())])
+    array = pa.array(texts, pa.string())
+    return pa.chunked_array([as_numbers("", array, ()) if column.type == ColumnType.NUMERIC else array])

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.measures import public_report
+from shoal.measures import Report, public_report
 from shoal.release import Release
 from shoal.release.shuffle import shuffled
 from shoal.vault import tables
@@ -144,7 +144,7 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     manifest = json.loads(row["manifest"])
     if erased:
         manifest |= {"rows": table.num_rows, "erased": erased}
-    report, _ = public_report(table, epoch.schema)
+    report = public_report(table, epoch.schema)[0] if table.num_rows else Report(0, 0, 0)
     return Release(table, manifest=manifest, public=report, number=number, erased=erased)
 
 

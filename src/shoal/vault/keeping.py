@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
 from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied
 from shoal.progress import Progress
+from shoal.vault import tables
 from shoal.vault.facts import Rebased
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
@@ -18,6 +21,11 @@ from shoal.vault.store import Store
 def keep(store: Store, state: State, applied: Applied, kind: str, source_position: str | None) -> None:
     """What a batch has done to the live partition of a state; afterwards the state is of the version that lasts."""
     live = state.live
+    if not len(applied.moved) and not len(applied.gone):
+        if source_position is not None:
+            with store.write() as connection:
+                connection.execute(sa.update(tables.vault).values(source_position=source_position))
+        return
     with store.write() as connection:
         stand = stands(connection, store.where)
         if stand["version"] != state.version:  # the turn was lost, with the connection that held it
@@ -49,6 +57,8 @@ def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_
         progress.stage("reading")
         table = originals(connection, old, store.where)
     state = started(store, epoch, table, stand["version"], progress)
+    if len(state.live):
+        state.live.refuse_infeasible()
     standing = state.live.standing()
     if not dry_run:
         progress.stage("storing")

@@ -21,13 +21,13 @@ from shoal.vault.settings import Epoch, schema_facts, schema_from
 from shoal.vault.store import Backend, Store
 
 FIRST_ID = 1
+TAKEN = "Choose another name. (To change what a vault is held to, there is shoal rebase.)"
 
 
 def refuse_taken(backend: Backend) -> None:
     """Before any work is done for it: is the place free?"""
     if backend.exists():
-        hint = "Choose another name; to change what a vault is held to, use shoal rebase."
-        raise VaultError("exists already.", hint=hint, file=backend.where)
+        raise VaultError("exists already.", hint=TAKEN, file=backend.where)
 
 
 def empty_table(schema: Schema) -> pa.Table:
@@ -52,44 +52,49 @@ def first_epoch(
 def make(store: Store, state: State, key_check: str | None) -> None:
     """The tables, with all records of a live partition in them."""
 
-    def write() -> None:
-        with store.write() as connection:
-            row = {
-                "id": 1,
-                "format": tables.FORMAT,
-                "name": secrets.token_hex(16),
-                "created": now(),
-                "version": 0,
-                "epoch": state.epoch.number,
-                "next_id": FIRST_ID,
-                "key_check": key_check,
-                "source_position": None,
-                "sums": "{}",
-            }
-            connection.execute(sa.insert(tables.vault), [row])
-            saving = Saving(store, connection, row)
-            next_id = save_all(saving, state, FIRST_ID, "create")
-            saving.stand(version=saving.version, next_id=next_id)
+    def write(connection: sa.Connection) -> None:
+        row = {
+            "id": 1,
+            "format": tables.FORMAT,
+            "name": secrets.token_hex(16),
+            "created": now(),
+            "version": 0,
+            "epoch": state.epoch.number,
+            "next_id": FIRST_ID,
+            "key_check": key_check,
+            "source_position": None,
+            "sums": "{}",
+        }
+        connection.execute(sa.insert(tables.vault), [row])
+        saving = Saving(store, connection, row)
+        next_id = save_all(saving, state, FIRST_ID, "create")
+        saving.stand(version=saving.version, next_id=next_id)
 
     fill(store, write)
 
 
-def fill(store: Store, write: Callable[[], None]) -> None:
-    """Make the tables and fill them. Whoever opens the vault before it is full finds none."""
-    with store.explaining():
-        store.backend.create()
-    try:
-        with store.write() as connection:
-            tables.metadata.create_all(connection)
-        write()
-    except BaseException:
+def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
+    """Make the tables and fill them, in one transaction: whoever opens the vault before finds none.
+
+    What is left of one that was never finished is taken over; its maker is no more, or would have the writer's turn.
+    """
+    with store.writer(wait=0):
         with store.explaining():
-            store.backend.discard()
-        raise
+            store.backend.create()
+        try:
+            with store.write() as connection:
+                tables.metadata.create_all(connection)
+                write(connection)
+        except BaseException:
+            with store.explaining():
+                store.backend.discard()
+            raise
 
 
-def backup(store: Store, path: Path, copy: Callable[[Store], None], stores: Any, *, force: bool) -> None:
+def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], stores: Any, *, force: bool) -> None:
     """A copy as a file. It gets its name when it is complete."""
+    if path.is_dir():
+        raise OutputError("is a folder.", file=str(path))
     if path.exists() and not force:
         raise OutputError("exists already.", hint="Choose another name, or overwrite it (--force).", file=str(path))
     if not path.parent.is_dir():
@@ -99,7 +104,7 @@ def backup(store: Store, path: Path, copy: Callable[[Store], None], stores: Any,
     part = path.with_name(f".{secrets.token_hex(8)}.vault.part")
     target = stores.Store(stores.open_backend(part))
     try:
-        fill(target, lambda: copy(target))
+        fill(target, lambda writing: copy(target, writing))
         target.backend.settle()
         target.close()
         part.replace(path)

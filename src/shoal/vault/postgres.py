@@ -37,7 +37,7 @@ class Postgres:
     def __init__(self, url: str) -> None:
         try:
             parsed = sa.make_url(re.sub(r"^postgres(ql)?(\+\w+)?:", "postgresql+psycopg:", url))
-        except ArgumentError:
+        except (ArgumentError, ValueError):  # its text may quote a password
             parsed = None
         if parsed is None:
             raise ParameterError("this is not the URL of a database.", hint="Write postgresql://user@host/database.")
@@ -112,6 +112,8 @@ class Postgres:
 
     def explained(self, problem: DBAPIError) -> VaultError:
         state = getattr(problem.orig, "sqlstate", None)
+        if state is None and problem.statement is None and isinstance(problem, OperationalError):
+            return self._not_connected(str(problem.orig))
         if state in MEANINGS:
             message, hint = MEANINGS[state]
             return VaultError(message, hint=hint, file=self.where)
@@ -125,6 +127,16 @@ class Postgres:
                 file=self.where,
             )
         return VaultError(f"the database refused: {state or type(problem.orig).__name__}.", file=self.where)
+
+    def _not_connected(self, text: str) -> VaultError:
+        """The server's answer to a connection has no code, only words."""
+        if "does not exist" in text and "database" in text:
+            message, hint = MEANINGS["3D000"]
+        elif "authentication" in text or "password" in text or "role" in text:
+            message, hint = "the database does not let you in: user or password.", None
+        else:
+            message, hint = "the database cannot be reached.", "Is it running, and are host and port right?"
+        return VaultError(message, hint=hint, file=self.where)
 
     def integrity(self) -> list[str]:
         return []  # the server's own matter; the seals are checked all the same

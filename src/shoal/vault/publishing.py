@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from shoal.anonymize import released
@@ -97,7 +98,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
         "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
         "k": release.k,
-        "loss": live.loss(),
+        "loss": live.loss_of(partition.lo, partition.hi, partition.sizes),
         "file": None,
         "part": None,
     }
@@ -114,8 +115,15 @@ def _looks(
     place = np.empty(len(partition), np.int64)
     place[release.groups_of_rows()] = np.arange(table.num_rows)
     shown = table.select(names).take(pa.array(place))
-    cells = zip(*(shown[name].to_pylist() for name in names), strict=True)
-    return dict(zip(groups, map(encode, map(list, cells)), strict=True))
+    cells = [_as_json(shown[name].combine_chunks()) for name in names]
+    looks = pc.binary_join_element_wise("[", pc.binary_join_element_wise(*cells, ","), "]", "")
+    return dict(zip(groups, looks.to_pylist(), strict=True))
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    """Each text as JSON, written once."""
+    coded = column.dictionary_encode(null_encoding="encode")
+    return pa.array(list(map(encode, coded.dictionary.to_pylist())), pa.string()).take(coded.indices)
 
 
 def keep(store: Store, publication: Publication, progress: Progress) -> None:

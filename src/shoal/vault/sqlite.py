@@ -28,7 +28,7 @@ IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
 CACHE_KIB = 64 * 1024
 HEADER = b"SQLite format 3\0"
-BESIDE = ("-wal", "-shm", "-journal", ".lock")
+BESIDE = ("-wal", "-shm", "-journal")
 
 # What SQLite's errors mean, by a part of their text (the text itself may name tables, never values).
 MEANINGS = {
@@ -82,7 +82,11 @@ class Sqlite:
         return self.path.with_name(self.path.name + suffix)
 
     def exists(self) -> bool:
-        if self.in_memory or not self.path.exists():
+        if self.in_memory:
+            return False
+        if not self.path.parent.is_dir():
+            raise VaultError(f"the folder {self.path.parent} does not exist.", file=self.where)
+        if not self.path.exists():
             return False
         if self.path.is_dir():
             raise VaultError("is a folder, not a vault.", file=self.where)
@@ -94,15 +98,17 @@ class Sqlite:
         marked = start.startswith(HEADER) and int.from_bytes(start[68:72], "big") == tables.APPLICATION
         if not marked:
             raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
-        return True
+        with self.engine.connect() as connection:
+            return sa.inspect(connection).has_table(tables.vault.name)
 
     def create(self) -> None:
         if not self.in_memory:
+            if self.path.exists() and not self.exists():  # one that was never finished
+                self._remove()
             try:
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:
-                hint = "Choose another name; to change what a vault is held to, use shoal rebase."
-                raise VaultError("exists already.", hint=hint, file=self.where) from None
+                raise VaultError("exists already.", hint="Choose another name.", file=self.where) from None
             except OSError as problem:
                 raise VaultError(f"cannot be created: {problem.strerror}.", file=self.where) from None
         with self.engine.connect() as connection:
@@ -112,11 +118,15 @@ class Sqlite:
             raw.execute("PRAGMA journal_mode = WAL")
 
     def discard(self) -> None:
-        self.close()
         if not self.in_memory:
-            for path in (self.path, *map(self._beside, BESIDE)):
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
+            self._remove()
+            self._beside(".lock").unlink(missing_ok=True)
+
+    def _remove(self) -> None:
+        self.close()
+        for path in (self.path, *map(self._beside, BESIDE)):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def try_to_be_writer(self) -> Iterator[bool]:

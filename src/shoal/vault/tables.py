@@ -8,6 +8,8 @@ Format 1. A change of this file is a new format: raise FORMAT, and add a step to
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -23,6 +25,8 @@ from sqlalchemy import (
 
 FORMAT = 1
 APPLICATION = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
+
+COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}  # SQLite keeps rows in the primary key itself
 
 metadata = MetaData()
 
@@ -63,6 +67,7 @@ dictionary = Table(
     Column("id", BigInteger, primary_key=True, autoincrement=False),  # 0: missing
     Column("value", Text),
     Column("frequency", BigInteger),  # how many had it when the epoch began; null: it has come since
+    **COMPACT,
 )
 
 # The records as they are now: one row for each, with what it was in the last change.
@@ -97,6 +102,7 @@ memberships = Table(
     Column("since", BigInteger, primary_key=True, autoincrement=False),
     Column("until", BigInteger, nullable=False),
     Column("group_id", BigInteger, nullable=False),
+    **COMPACT,
 )
 
 # What a group looks like in the releases of an interval: its published quasi-identifiers.
@@ -107,6 +113,7 @@ classes = Table(
     Column("since", BigInteger, primary_key=True, autoincrement=False),
     Column("until", BigInteger),  # null: also in the last release
     Column("cells", Text, nullable=False),  # JSON: a text or null for each quasi-identifier, in the schema's order
+    **COMPACT,
 )
 
 # What has been done, in numbers; no values.

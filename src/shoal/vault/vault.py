@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.anonymize import rules_for
-from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
+from shoal.errors import BatchError, ParameterError, ShoalWarning, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.live import Applied, Settings
 from shoal.privacy import warn_of_several_records
@@ -106,19 +107,45 @@ class Vault:
         asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
         Settings(k, rules_for(schema, asked), measure, maintainer, method, seed)  # says what is wrong with it
         hashing = None if key_secret is None else _part("keys").KeyHash(key_secret)
-        backend = _part("store").open_backend(":memory:" if dry_run else where)
-        store = _part("store").Store(backend)
+        making, stores = _part("making"), _part("store")
+        store = stores.Store(stores.open_backend(where))
+        try:
+            with store.explaining():
+                making.refuse_taken(store.backend)
+            if dry_run:
+                store.close()
+                store = stores.Store(stores.open_backend(":memory:"))
+            return cls._made(
+                store, schema, (k, asked, measure, maintainer, method, seed), data, hashing, wait, progress
+            )
+        except BaseException:
+            store.close()
+            raise
+
+    @classmethod
+    def _made(
+        cls,
+        store: Store,
+        schema: Schema,
+        held_to: tuple[Any, ...],
+        data: object,
+        hashing: Any,
+        wait: float,
+        progress: Progress,
+    ) -> Vault:
         making = _part("making")
-        with store.explaining():
-            making.refuse_taken(_part("store").open_backend(where) if dry_run else backend)
         progress.stage("reading")
         table = making.empty_table(schema) if data is None else read_for(schema, _given(data))[0]
         if hashing is not None:
             table = hashing.table(table, schema)
-        epoch = making.first_epoch(schema, k, asked, measure, maintainer, method, seed)
+        epoch = making.first_epoch(schema, *held_to)
         state = _part("rebasing").started(store, epoch, table, 0, progress)
         del table
-        warn_of_several_records(state.live.records())
+        records = state.live.records()
+        warn_of_several_records(records)
+        if len(records) and not state.live.feasible():
+            obstacles = "; ".join(state.live.partition().obstacles())
+            warnings.warn(f"the vault cannot be published as it is: {obstacles}.", ShoalWarning, stacklevel=3)
         progress.stage("storing")
         making.make(store, state, None if hashing is None else hashing.check())
         vault = cls(store, state.epoch, hashing, keys_hashed=hashing is not None, wait=wait)
@@ -155,7 +182,8 @@ class Vault:
         loading = _part("loading")
         with store.explaining():
             if not store.backend.exists():
-                raise VaultError("there is no vault here.", hint="Make one with: shoal init.", file=store.where)
+                hint = "Make one with: shoal init."
+                raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
         _part("migrations").migrate(store, wait)
         with store.read() as connection:
             stand = loading.stands(connection, store.where)
@@ -203,10 +231,12 @@ class Vault:
             _part("migrations").format_of(source)
             care.refuse_damaged(source, progress)
             target = stores.Store(stores.open_backend(where))
-            with target.explaining():
-                making.refuse_taken(target.backend)
-            making.fill(target, lambda: care.copy(source, target, progress))
-            target.close()
+            try:
+                with target.explaining():
+                    making.refuse_taken(target.backend)
+                making.fill(target, lambda writing: care.copy(source, target, writing, progress))
+            finally:
+                target.close()
         finally:
             source.close()
         return cls.open(where, wait=wait)
@@ -399,7 +429,8 @@ class Vault:
                 state.live.apply(batch, progress, keep)
             applied = done[0]
             counts = applied.inserted, applied.updated, applied.deleted
-            return Changed(version + 1, *counts, len(applied.groups), len(applied.moved), dry_run)
+            version = version + 1 if dry_run else state.version
+            return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
     def _keep(self, state: State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool) -> None:
         """Make a batch last; called when it has been applied in memory, where an error takes it back."""
@@ -493,7 +524,13 @@ class Vault:
         self._refuse_closed()
         making, care, stores = _part("making"), _part("care"), _part("store")
         path = Path(path)
-        making.backup(self._store, path, lambda target: care.copy(self._store, target, progress), stores, force=force)
+        making.backup(
+            self._store,
+            path,
+            lambda target, writing: care.copy(self._store, target, writing, progress),
+            stores,
+            force=force,
+        )
         return path
 
     # Turns

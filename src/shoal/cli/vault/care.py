@@ -12,6 +12,7 @@ from rich.markup import escape
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
     WAIT,
     Copy,
@@ -27,7 +28,7 @@ from shoal.cli.vault.options import (
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.maintain import MAINTAINERS
-from shoal.vault.facts import Compacted, Rebased
+from shoal.vault.facts import Compacted, Rebased, Status
 
 
 @command
@@ -125,20 +126,20 @@ def rebase(
             dry_run=dry_run,
             progress=bar,
         )
+        stands = held.status()
     if as_json:
         print_json(done.facts())
     else:
-        _show_rebased(done, named(vault))
+        _show_rebased(done, stands, named(vault))
 
 
-def _show_rebased(done: Rebased, name: str) -> None:
+def _show_rebased(done: Rebased, stands: Status, name: str) -> None:
     extent = f"{plural(done.records, 'record')} in {plural(done.groups, 'group')}, loss {number(done.loss)}"
     if done.dry_run:
         screen.print(f"Epoch {done.epoch} would begin: {extent}. Nothing has been changed.")
     else:
         screen.print(f"[bold green]✓[/] Epoch {done.epoch}: {extent}.")
-        then = escape(f"shoal publish {name} -o FILE")
-        screen.print(f"Nothing of this is published until: {then}", soft_wrap=True)
+        show_unpublished(stands, name)
 
 
 @command

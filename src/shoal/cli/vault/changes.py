@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
     WAIT,
     Changes,
@@ -22,7 +22,7 @@ from shoal.cli.vault.options import (
     opened,
 )
 from shoal.optimize import OPTIMIZERS
-from shoal.vault.facts import Changed, Optimized
+from shoal.vault.facts import Changed, Optimized, Status
 
 
 @command
@@ -37,8 +37,8 @@ def insert(
 ) -> None:
     """Take in new records: all of them, or none if one is at fault."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed = held.insert(file, dry_run=dry_run, progress=bar)
-    _tell(changed, vault, as_json=as_json)
+        changed, stands = held.insert(file, dry_run=dry_run, progress=bar), held.status()
+    _tell(changed, stands, named(vault), as_json=as_json)
 
 
 @command
@@ -53,8 +53,8 @@ def update(
 ) -> None:
     """Replace records by what they are now: by their keys, with every column; all or none."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed = held.update(file, dry_run=dry_run, progress=bar)
-    _tell(changed, vault, as_json=as_json)
+        changed, stands = held.update(file, dry_run=dry_run, progress=bar), held.status()
+    _tell(changed, stands, named(vault), as_json=as_json)
 
 
 @command
@@ -72,8 +72,8 @@ def delete(
     The vault forgets what they said, in its old releases too. What has been published of them is with its recipients.
     """
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed = held.delete(file, dry_run=dry_run, progress=bar)
-    _tell(changed, vault, as_json=as_json)
+        changed, stands = held.delete(file, dry_run=dry_run, progress=bar), held.status()
+    _tell(changed, stands, named(vault), as_json=as_json)
 
 
 @command
@@ -88,8 +88,8 @@ def apply(
 ) -> None:
     """Insert, update and delete in one batch; all or none."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed = held.apply(file, dry_run=dry_run, progress=bar)
-    _tell(changed, vault, as_json=as_json)
+        changed, stands = held.apply(file, dry_run=dry_run, progress=bar), held.status()
+    _tell(changed, stands, named(vault), as_json=as_json)
 
 
 @command
@@ -103,21 +103,21 @@ def optimize(
 ) -> None:
     """Lower the loss of the groups as they are, and keep what is asked for."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
-        optimized = held.optimize(how, dry_run=dry_run, progress=bar)
+        optimized, stands = held.optimize(how, dry_run=dry_run, progress=bar), held.status()
     if as_json:
         print_json(optimized.facts())
     else:
-        _show_optimized(optimized, named(vault))
+        _show_optimized(optimized, stands, named(vault))
 
 
-def _tell(changed: Changed, vault: str, *, as_json: bool) -> None:
+def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None:
     if as_json:
         print_json(changed.facts())
         return
     counts = ((changed.inserted, "inserted"), (changed.updated, "updated"), (changed.deleted, "deleted"))
     done = [(count, verb) for count, verb in counts if count]
     if not done:
-        screen.print("The file has no records: nothing changes.")
+        screen.print("The file has no records: none has changed.")
         return
     first, *rest = done
     would = "would be " if changed.dry_run else ""
@@ -130,10 +130,10 @@ def _tell(changed: Changed, vault: str, *, as_json: bool) -> None:
     else:
         changes = "has" if changed.groups == 1 else "have"
         screen.print(f"[bold green]✓[/] {listed}; {groups} {changes} changed, come or gone.")
-        _say_unpublished(named(vault))
+        show_unpublished(stands, name)
 
 
-def _show_optimized(optimized: Optimized, name: str) -> None:
+def _show_optimized(optimized: Optimized, stands: Status, name: str) -> None:
     before, after = number(optimized.before), number(optimized.after)
     if optimized.after >= optimized.before:
         screen.print(f"Nothing to gain: the loss stays at {before}.")
@@ -143,9 +143,4 @@ def _show_optimized(optimized: Optimized, name: str) -> None:
         screen.print(f"The loss would go from {before} to {after}, {gained}. Nothing has been changed.")
     else:
         screen.print(f"[bold green]✓[/] The loss went from {before} to {after}, {gained}.")
-        _say_unpublished(name)
-
-
-def _say_unpublished(name: str) -> None:
-    then = escape(f"shoal publish {name} -o FILE")
-    screen.print(f"Nothing of this is published until: {then}", soft_wrap=True)
+        show_unpublished(stands, name)

@@ -13,6 +13,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.next_steps import show_obstacles
 from shoal.cli.vault.options import (
     WAIT,
     DryRun,
@@ -100,19 +101,19 @@ def _show_trial(stands: Status) -> None:
 
 def _show_made(stands: Status, name: str) -> None:
     if not stands.records:
-        said, then = f"An empty vault, k = {stands.k}.", f"Fill it with: shoal insert {name} FILE"
+        said, then = f"An empty vault, k = {stands.k}.", f" Fill it with: shoal insert {name} FILE"
     else:
         said = f"{plural(stands.records, 'record')} in {plural(stands.groups, 'group')}, k = {stands.k}."
-        then = f"Publish with: shoal publish {name} -o FILE"
-    screen.print(f"[bold green]✓[/] {said} {escape(then)}", soft_wrap=True)
+        then = f" Publish with: shoal publish {name} -o FILE" if stands.publishable else ""
+    screen.print(f"[bold green]✓[/] {said}{escape(then)}", soft_wrap=True)
     _show_asked(stands)
 
 
 def _show_asked(stands: Status) -> None:
     for rule in stands.rules:
-        screen.print(f"  Every group has {rule}.", markup=False)
+        screen.print(f"  Asked of every group: {rule}.", markup=False)
     if stands.records:
-        _show_obstacles(stands)
+        show_obstacles(stands)
 
 
 @command
@@ -142,7 +143,7 @@ def status(
         screen.print(f"[bold green]✓[/] It is as it was published in release {stands.last_release}.")
     elif stands.publishable:
         screen.print("[bold green]✓[/] It may be published as it is.")
-    _show_obstacles(stands)
+    show_obstacles(stands)
 
 
 def _rows(stands: Status) -> list[tuple[str, str]]:
@@ -187,11 +188,3 @@ def _since(stands: Status) -> str:
     )
     listed = ", ".join(f"{number(count)} {done}" for count, done in counts if count)
     return plural(stands.changes_since, "change") + (f": {listed}" if listed else "")
-
-
-def _show_obstacles(stands: Status) -> None:
-    if stands.publishable:
-        return
-    screen.print("[bold red]✗[/] It may not be published as it is:")
-    for obstacle in stands.obstacles:
-        screen.print(f"  - {obstacle.rstrip('.')}.", markup=False)

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "sequential": "shoal.experiments.bench.sequential",
     "agglomerative": "shoal.experiments.bench.agglomerative",
     "maintenance": "shoal.experiments.bench.maintenance",
+    "vault": "shoal.experiments.bench.vault",
     "privacy": "shoal.experiments.bench.privacy",
     "tables": "shoal.experiments.bench.tables",
     "million": "shoal.experiments.bench.million",
