@@ -26,17 +26,23 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+def git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def blocks(document: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_every_command_runs(document: Path, tmp_path: Path) -> None:
-    """Commands run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves."""
-    leftovers = shutil.ignore_patterns(
-        "*.manifest.json", "release*", "with-bounds*", "relaxed*", "proposed*", "comparison*"
-    )
-    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=leftovers)
+    """All commands of a document, in one shell, as a reader types them in a clone.
+
+    They run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves.
+    """
+    for file in git("ls-files", "--cached", "--others", "--exclude-standard", "examples").split():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "activate").touch()
     start = tmp_path if document.name == "README.md" else tmp_path / "examples" / "patients"
@@ -46,12 +52,11 @@ def test_every_command_runs(document: Path, tmp_path: Path) -> None:
     )
     (tmp_path / "bin" / "shoal").chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    for block in blocks(document, "sh"):
-        script = re.sub(r"^make ", f"make -n -C {ROOT} ", block, flags=re.MULTILINE)
-        done = subprocess.run(
-            ["bash", "-ec", script], cwd=start, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    script = re.sub(r"^make ", f"make -n -C {ROOT} ", "\n".join(blocks(document, "sh")), flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-exc", script], cwd=start, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

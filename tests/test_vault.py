@@ -10,6 +10,7 @@ import pickle
 import sqlite3
 import stat
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import sqlalchemy as sa
 
 import shoal
 from shoal.records.changes import ChangeBatch
+from shoal.release.write import write_parts
 from shoal.vault import loading, migrations, tables
 from tests import live_tables
 from tests.live_tables import as_table, make_row
@@ -276,7 +278,7 @@ def test_a_file_that_cannot_be_placed_leaves_no_trace_but_the_history(
     from shoal.vault import publishing
 
     with make(place()) as vault:
-        write = publishing.write_parts
+        write = write_parts
 
         def taken(*given: Any) -> str:
             (tmp_path / "x.csv").write_text("mine")
@@ -336,7 +338,7 @@ def everything_stored(where: str) -> bytes:
     found = []
     with psycopg.connect(url) as connection:
         for table in tables.ALL:
-            for row in connection.execute(f'SELECT * FROM "{schema}"."{table.name}"'):  # type: ignore[call-overload]
+            for row in connection.execute(f'SELECT * FROM "{schema}"."{table.name}"'):
                 found.append(repr(row).encode())
     return b"\n".join(found)
 
@@ -376,6 +378,26 @@ def test_a_deleted_person_is_erased(place: Place) -> None:
         vault.insert([person])  # the same key may come again
         assert vault.check().ok
         assert vault.releases()[0].erased == 1
+
+
+def test_erased_values_are_not_named_by_the_epoch_either(place: Place) -> None:
+    """The distribution that closeness is measured against lists values with their shares."""
+    where = place()
+    rows = [*rows_of(60), {**rows_of(1, first=100)[0], "diagnosis": "lycanthropy", "cost": 424242}]
+    options: dict[str, Any] = {"k": 3, "t": {"diagnosis": 0.9, "cost": 0.9}, "l": {"diagnosis": 1.1}, "seed": 1}
+    with shoal.Vault.create(where, live_tables.schema(), data=as_table(rows), **options) as vault:
+        vault.publish()
+        assert b"lycanthropy" in everything_stored(where)
+        vault.delete(["key-100"])
+        vault.compact()
+        stored = everything_stored(where)
+        assert b"lycanthropy" not in stored
+        assert b"424242" not in stored
+        vault.insert(as_table(rows_of(5, first=200, wild=True)))
+    with shoal.Vault.open(where) as vault:
+        vault.insert(as_table(rows_of(5, first=300, wild=True)))
+        assert vault.check().ok
+        vault.publish()
 
 
 def test_a_value_that_another_still_has_stays(place: Place) -> None:
@@ -430,6 +452,15 @@ def test_keys_are_hashed_with_a_secret(place: Place) -> None:
 
 
 # Turns
+
+
+def test_a_vault_in_memory_is_safe_from_threads() -> None:
+    with make(":memory:") as vault, ThreadPoolExecutor(6) as threads:
+        done = [threads.submit(vault.insert, as_table(rows_of(2, first=100 + 2 * i))) for i in range(10)]
+        seen = [threads.submit(vault.groups) for _ in range(20)]
+        assert sorted(one.result().version for one in done) == list(range(2, 12))
+        assert {one.result().num_rows for one in seen} <= set(range(60, 81, 2))
+        assert vault.check().ok
 
 
 def test_two_handles_follow_each_other_by_what_has_changed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

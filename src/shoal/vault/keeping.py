@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +12,7 @@ from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied
 from shoal.progress import Progress
 from shoal.vault import tables
+from shoal.vault.erasing import erased
 from shoal.vault.facts import Rebased
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
@@ -36,6 +38,8 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
         if live.epoch != state.epochs_begun:  # there were too few records before: domains and frequencies are new
             epoch = frozen(epoch, live)
             saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
+        elif (reference := erased(epoch, live, saving.gone)) is not epoch.reference:
+            epoch = replace(epoch, reference=reference)
         if epoch is not state.epoch:
             saving.save_epoch(epoch)
         changed: dict[str, object] = {"version": saving.version, "next_id": live.next_id}

@@ -34,6 +34,8 @@ MEANINGS = {
 
 
 class Postgres:
+    in_memory = False
+
     def __init__(self, url: str) -> None:
         try:
             parsed = sa.make_url(re.sub(r"^postgres(ql)?(\+\w+)?:", "postgresql+psycopg:", url))

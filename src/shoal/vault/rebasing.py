@@ -103,7 +103,7 @@ def save_all(saving: Saving, state: State, next_id: int, kind: str) -> int:
     saving.add(live.ids[alive], keys, live.people(), cells, records.carried, live.labels[alive])
     saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
     state.dictionary.take(turnovers)
-    state.epoch = replace(state.epoch, version=saving.version, reference=live.reference)
+    state.epoch = replace(state.epoch, version=saving.version)
     saving.save_epoch(state.epoch)
     saving.log(kind, (len(alive) if kind == "create" else 0, 0, 0), live, outside(live), None)
     state.version, state.epochs_begun = saving.version, live.epoch

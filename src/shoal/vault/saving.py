@@ -22,6 +22,7 @@ from shoal.records.codebook import CodeBook
 from shoal.vault import tables
 from shoal.vault.carried import to_texts
 from shoal.vault.dictionary import Dictionary, Turnover
+from shoal.vault.erasing import kept_reference
 from shoal.vault.loading import State, seal_records
 from shoal.vault.seals import moved, seal, seal_rows
 from shoal.vault.settings import Epoch, as_json
@@ -62,6 +63,7 @@ class Saving:
         self.sums = Sums(stand["sums"])
         shown = connection.scalar(sa.select(sa.func.max(tables.releases.c.version)))
         self.published = -1 if shown is None else int(shown)  # the last version that a release shows
+        self.gone: list[str] = []  # carried values of records that are no more, or are different now
 
     # Parts of a batch
 
@@ -75,6 +77,7 @@ class Saving:
         self.retire([row for row in rows if row[0] in updated])
         deleted = [row for row in rows if row[0] not in updated]
         self._remember_groups([(row[0], row[5], row[6]) for row in deleted])
+        self.gone = [row[4] for row in rows]
         self._erase([row[1] for row in deleted])
         delete_among(self.connection, tables.records, "id", gone)
 
@@ -246,7 +249,7 @@ def with_types(epoch: Epoch, arrivals: pa.Table) -> Epoch:
 def frozen(epoch: Epoch, live: LivePartition) -> Epoch:
     """The epoch with what the live partition has frozen when it began."""
     domains = {book.name: book.domain for book in live.books if book.domain is not None}
-    return replace(epoch, domains=domains, reference=live.reference)
+    return replace(epoch, domains=domains, reference=kept_reference(live))
 
 
 def outside(live: LivePartition) -> dict[str, float]:

@@ -7,9 +7,10 @@ process (and one thread) at a time, and the system takes it back from a process 
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ class Backend(Protocol):
     """What SQLite and PostgreSQL do differently."""
 
     where: str  # for messages: no password in it
+    in_memory: bool
     engine: sa.Engine
 
     def exists(self) -> bool:
@@ -73,17 +75,19 @@ class Store:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.where = backend.where
+        # A database in memory has one connection: its transactions come one after the other, whatever the thread.
+        self._alone: AbstractContextManager[Any] = threading.Lock() if backend.in_memory else nullcontext()
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """One moment of the vault."""
-        with self.explaining(), self.backend.engine.connect() as connection, connection.begin():
+        with self._alone, self.explaining(), self.backend.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction of the writer: all of it lasts when this returns, or nothing."""
-        with self.explaining(), self.backend.engine.connect() as connection:
+        with self._alone, self.explaining(), self.backend.engine.connect() as connection:
             connection = connection.execution_options(shoal_writes=True)
             with connection.begin():
                 yield connection

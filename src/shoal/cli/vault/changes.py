@@ -67,7 +67,7 @@ def delete(
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Take records out, by their keys; all or none.
+    """Take records out, by their keys, and erase what they ever were; all or none.
 
     The vault forgets what they said, in its old releases too. What has been published of them is with its recipients.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -159,15 +160,15 @@ def _show_place(made: shoal.Release, output: Path | None, name: str) -> None:
 
 
 def _history(history: list[Entry]) -> Table:
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))  # eight columns on a terminal of eighty
     erased = any(entry.erased for entry in history)
-    headings = ["release", "published", "rows", "classes", "smallest", "k", "loss"]
-    for heading in headings + (["erased since"] if erased else []):
-        table.add_column(heading, justify="left" if heading == "published" else "right", no_wrap=True)
-    table.add_column("file", overflow="fold")
+    headings = ["#", "published (UTC)", "rows", "classes", "smallest", "k", "loss"]
+    for heading in headings + (["erased"] if erased else []):
+        table.add_column(heading, justify="left" if heading.startswith("published") else "right", no_wrap=True)
+    table.add_column("file", overflow="fold", min_width=10)
     for entry in history:
         counts = (entry.rows, entry.classes, entry.smallest_class, entry.k, entry.loss)
-        cells = [str(entry.number), moment(entry.published), *map(number, counts)]
+        cells = [str(entry.number), moment(entry.published).removesuffix(" UTC"), *map(number, counts)]
         table.add_row(*cells, *([number(entry.erased)] if erased else []), escape(_near(entry.file)))
     return table
 

@@ -1,0 +1,74 @@
+"""What the epoch froze still names values: when the last one who had a sensitive value is deleted, its name goes too.
+
+Closeness is measured against the distribution that sensitive columns had when the epoch began, value by value. A value
+that nobody has any more keeps its share there, but not its name: where all values are equally far apart, any name does;
+where they have an order, the share goes to the value beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.maintain.live import LivePartition
+from shoal.privacy.requirements import CLOSENESS
+from shoal.privacy.sensitive import Distribution, distance_of
+from shoal.records.normalize import as_text
+from shoal.vault.settings import Epoch
+
+ERASED = "erased value "
+
+
+def kept_reference(live: LivePartition) -> dict[str, Distribution] | None:
+    """Of what a live partition compares with, what closeness needs: no other rule asks for it."""
+    columns = {rule.column for rule in live.settings.rules if rule.model == CLOSENESS}
+    if live.reference is None or not columns:
+        return None
+    return {name: known for name, known in live.reference.items() if name in columns}
+
+
+def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, Distribution] | None:
+    """The epoch's reference when records with these carried values (as JSON) have gone from the live partition."""
+    reference = epoch.reference
+    if not gone or not reference:
+        return reference
+    records = live.records()
+    changed = dict(reference)
+    for name, known in reference.items():
+        if epoch.schema.columns[name].bins is not None:
+            continue  # only bins are named, not values
+        candidates = {value for value in (json.loads(text).get(name) for text in gone) if value in known}
+        there = as_text(name, records.carried[name], epoch.schema.missing)
+        lost = [value for value in candidates if not pc.any(pc.equal(there, pa.scalar(value))).as_py()]
+        if lost:
+            changed[name] = without(known, lost, in_order=distance_of(epoch.schema.columns[name]) != "equal")
+    return reference if changed == reference else changed
+
+
+def without(known: Distribution, lost: Iterable[str], *, in_order: bool) -> Distribution:
+    """A distribution in which some values have no name any more. The shares add up as before."""
+    lost = set(lost)
+    if not in_order:
+        number = sum(str(value).startswith(ERASED) for value in known)
+        names = {value: f"{ERASED}{number + i}" for i, value in enumerate(sorted(lost), start=1)}
+        return {value if value is None else names.get(value, value): share for value, share in known.items()}
+    shares: dict[str | None, float] = {}
+    waiting, last = 0.0, None
+    for value, share in known.items():
+        if value is not None and value in lost:
+            if last is None:
+                waiting += share  # nobody before it: to the first one after
+            else:
+                shares[last] += share
+            continue
+        shares[value] = share + waiting
+        waiting = 0.0
+        last = value if value is not None else last
+    if not shares:
+        return {}
+    if waiting:
+        shares[next(iter(shares))] += waiting
+    return shares
