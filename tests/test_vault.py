@@ -10,6 +10,7 @@ import pickle
 import sqlite3
 import stat
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 import sqlalchemy as sa
 
@@ -94,7 +96,7 @@ def test_rows_may_be_dicts_files_and_frames(place: Place, tmp_path: Path) -> Non
     with make(place()) as vault:
         vault.insert(rows_of(1, first=70))
         vault.insert(as_table(rows_of(1, first=71)).to_pandas())
-        pa.csv.write_csv(as_table(rows_of(1, first=72)), tmp_path / "new.csv")
+        pa_csv.write_csv(as_table(rows_of(1, first=72)), tmp_path / "new.csv")
         vault.insert(tmp_path / "new.csv")
         (tmp_path / "gone.csv").write_text("id\nkey-70\n")
         vault.delete(tmp_path / "gone.csv")
@@ -285,7 +287,7 @@ def test_a_file_that_cannot_be_placed_leaves_no_trace_but_the_history(
             return write(*given)
 
         monkeypatch.setattr(publishing, "write_parts", taken)
-        with pytest.raises(shoal.OutputError, match="exists already"):
+        with pytest.raises(shoal.OutputError, match="exists already; release 1 is in the history"):
             vault.publish(tmp_path / "x.csv")
         assert (tmp_path / "x.csv").read_text() == "mine"
         assert not list(tmp_path.glob(".*.part"))
@@ -484,6 +486,27 @@ def test_two_handles_follow_each_other_by_what_has_changed(place: Place, monkeyp
         assert one.publish().table.num_rows == 204
 
 
+def test_numbers_of_values_are_not_used_again(place: Place) -> None:
+    """A handle that has not followed yet knows a number by a value that is forgotten meanwhile."""
+    where = place()
+    with make(where, 200) as one:
+        one.insert([{**rows_of(1, first=300)[0], "country": "Laputa"}])
+        with shoal.Vault.open(where) as two:
+            two.delete(["key-300"])
+        with shoal.Vault.open(where) as three:
+            three.insert([{**rows_of(1, first=301)[0], "country": "Erewhon"}])
+        one.insert(as_table(rows_of(1, first=302)))
+        one.update([{**rows_of(1, first=303)[0], "id": "key-302", "country": "Erewhon"}])
+        kept = by_key(one.export())
+        assert kept["key-301"]["country"] == kept["key-302"]["country"] == "Erewhon"
+        state = one._state
+        assert state is not None
+        record = state.live.keys["key-301"]
+        at = state.epoch.schema.quasi_identifiers.index("country")
+        assert state.live.books[at].decode(state.live.codes[record : record + 1, at]) == ["Erewhon"]
+        assert one.check().ok
+
+
 def test_only_what_has_changed_is_written(tmp_path: Path) -> None:
     where = str(tmp_path / "v.vault")
     with make(where, 5_000) as vault:
@@ -526,14 +549,15 @@ def test_a_refused_batch_changes_nothing(place: Place) -> None:
     with make(place()) as vault:
         before = vault.groups()
         wrong = as_table(rows_of(1, first=100)).append_column("op", pa.array(["upsert"]))
-        for attempt in (
+        attempts: list[Callable[[], object]] = [
             lambda: vault.insert(as_table(rows_of(2))),
             lambda: vault.delete(["nobody"]),
             lambda: vault.update(as_table(rows_of(1, first=100))),
             lambda: vault.apply(wrong),
             lambda: vault.insert(as_table(rows_of(2, first=100)).drop_columns(["age"])),
             lambda: vault.insert([{**rows_of(1, first=100)[0], "age": "old"}]),
-        ):
+        ]
+        for attempt in attempts:
             with pytest.raises(shoal.BatchError) as refused:
                 attempt()
             assert "key-" not in str(refused.value)
@@ -791,6 +815,7 @@ def test_newer_and_older_formats(place: Place, monkeypatch: pytest.MonkeyPatch) 
         shoal.Vault.open(where)
     with vault._store.read() as connection:
         assert loading.stands(connection, where)["source_position"] is None
+    vault._store.close()
     monkeypatch.setattr(migrations, "STEPS", {1: first, 2: lambda connection: None})
     with shoal.Vault.open(where) as vault:
         assert vault.source_position == "migrated"

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 import shoal
+from shoal.vault import loading
 from tests import live_tables
 from tests.live_tables import Row, as_table, make_row
 from tests.vault_places import by_key, group_sizes
@@ -155,6 +156,17 @@ class VaultMachine(RuleBasedStateMachine):
             assert status.smallest >= self.k
 
     @invariant()
+    def memory_is_what_is_stored(self) -> None:
+        """Whoever has followed the vault has what somebody has who opens it."""
+        if not hasattr(self, "where"):
+            return
+        with self.vaults[0]._store.read() as connection:
+            stored = in_memory(loading.load(connection, self.where))
+        for vault in self.vaults:
+            if vault._state is not None and vault._state.version == self.version:
+                assert in_memory(vault._state) == stored
+
+    @invariant()
     def every_release_is_still_there(self) -> None:
         if not self.shown:
             return
@@ -173,6 +185,17 @@ class VaultMachine(RuleBasedStateMachine):
         if hasattr(self, "where"):
             checked = self.vaults[1].check()
             assert checked.ok, checked.problems
+
+
+def in_memory(state: loading.State) -> dict[str, tuple[object, ...]]:
+    """Of each record: its values, its group and its number."""
+    live = state.live
+    columns = [book.decode(live.codes[:, j]) for j, book in enumerate(live.books)]
+    carried = dict(zip(live.alive().tolist(), live.records().carried.to_pylist(), strict=True))
+    return {
+        key: (*(column[slot] for column in columns), live.labels[slot], live.ids[slot], tuple(carried[slot].values()))
+        for key, slot in live.keys.items()
+    }
 
 
 def run(place: Any, done: Any, examples: int, steps: int, **attributes: Any) -> None:

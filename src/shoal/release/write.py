@@ -93,16 +93,17 @@ def place_parts(path: Path, mark: str, *, force: bool) -> None:
         raise _not_written(problem, path) from None
 
 
-def complete_parts(path: Path, mark: str) -> None:
-    """Finish what `place_parts` may have begun before the power failed."""
-    try:
-        for part, target in zip(_parts(path, mark), [path, manifest_path(path)], strict=True):
-            if part.exists():
-                part.replace(target)
-        _sync_folder(path.parent)
-    except OSError as problem:
-        raise _not_written(problem, path) from None
-    discard_parts(path, mark)
+def resume_parts(path: Path, mark: str) -> None:
+    """Undo what `place_parts` may have begun before the power failed, so that it can begin again."""
+    for part, target in zip(_parts(path, mark), [path, manifest_path(path)], strict=True):
+        old = part.with_suffix(".kept")
+        with suppress(OSError):
+            if not part.exists() and target.exists():
+                target.replace(part)  # it has its name already
+            elif part.exists() and target.exists() and target.samefile(part):
+                target.unlink()
+            if old.exists():
+                old.replace(target)
 
 
 def discard_parts(path: Path, mark: str) -> None:

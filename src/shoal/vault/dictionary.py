@@ -87,6 +87,22 @@ class Dictionary:
     def __init__(self, schema: Schema) -> None:
         self.columns = [Numbered(name) for name in schema.quasi_identifiers]
 
+    def next_ids(self, turnovers: Sequence[Turnover]) -> dict[str, int]:
+        """The first number of each column that nobody has had, after these turnovers.
+
+        A number is never used again, though its value is forgotten: whoever followed the vault up to an earlier version
+        may still know it by another value.
+        """
+        return {
+            column.name: column.next_id + len(turnover.new)
+            for column, turnover in zip(self.columns, turnovers, strict=True)
+        }
+
+    def continue_at(self, next_ids: Mapping[str, int]) -> None:
+        for column in self.columns:
+            column.next_id = next_ids[column.name]
+            column.uses = roomier(column.uses, column.next_id)
+
     def know(self, values: Iterable[Value]) -> None:
         by_name: dict[str, list[Value]] = {}
         for value in values:

@@ -17,6 +17,7 @@ from shoal.vault.facts import Rebased
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
 from shoal.vault.saving import Saving, frozen, save_changes, with_types
+from shoal.vault.settings import as_json
 from shoal.vault.store import Store
 
 
@@ -42,7 +43,11 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
             epoch = replace(epoch, reference=reference)
         if epoch is not state.epoch:
             saving.save_epoch(epoch)
-        changed: dict[str, object] = {"version": saving.version, "next_id": live.next_id}
+        changed: dict[str, object] = {
+            "version": saving.version,
+            "next_id": live.next_id,
+            "next_values": as_json(state.dictionary.next_ids(turnovers)),
+        }
         if source_position is not None:
             changed["source_position"] = source_position
         saving.stand(**changed)
@@ -70,7 +75,7 @@ def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_
             stand = stands(connection, store.where)
             saving = Saving(store, connection, stand)
             replace_all(saving, state.epoch.schema)
-            next_id = save_all(saving, state, stand["next_id"], "rebase")
-            saving.stand(version=saving.version, next_id=next_id, epoch=state.epoch.number)
+            numbers = save_all(saving, state, stand["next_id"], "rebase")
+            saving.stand(version=saving.version, epoch=state.epoch.number, **numbers)
     facts = Rebased(state.version, state.epoch.number, len(state.live), standing.groups, standing.loss, dry_run)
     return state, facts

@@ -77,6 +77,7 @@ def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> 
     books = books_of(epoch.schema, values, epoch.domains, where)
     dictionary = Dictionary(epoch.schema)
     dictionary.know(values)
+    dictionary.continue_at(json.loads(stand["next_values"]))
     stored = load_records(connection, epoch, sums, where, progress)
     codes = _codes(stored.cells, books, dictionary, where)
     for j, column in enumerate(dictionary.columns):
@@ -207,6 +208,7 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(rows), where)
     state.live.next_id = stand["next_id"]
+    state.dictionary.continue_at(json.loads(stand["next_values"]))
     state.version, state.epoch = stand["version"], epoch
     return state
 

@@ -61,14 +61,15 @@ def make(store: Store, state: State, key_check: str | None) -> None:
             "version": 0,
             "epoch": state.epoch.number,
             "next_id": FIRST_ID,
+            "next_values": "{}",
             "key_check": key_check,
             "source_position": None,
             "sums": "{}",
         }
         connection.execute(sa.insert(tables.vault), [row])
         saving = Saving(store, connection, row)
-        next_id = save_all(saving, state, FIRST_ID, "create")
-        saving.stand(version=saving.version, next_id=next_id)
+        numbers = save_all(saving, state, FIRST_ID, "create")
+        saving.stand(version=saving.version, **numbers)
 
     fill(store, write)
 

@@ -114,6 +114,9 @@ class Postgres:
 
     def explained(self, problem: DBAPIError) -> VaultError:
         state = getattr(problem.orig, "sqlstate", None)
+        if state is None and type(problem.orig).__name__ == "DataError":  # said by the driver, before it sends anything
+            message, hint = MEANINGS["22021"]
+            return VaultError(message, hint=hint, file=self.where)
         if state is None and problem.statement is None and isinstance(problem, OperationalError):
             return self._not_connected(str(problem.orig))
         if state in MEANINGS:

@@ -8,13 +8,15 @@ something that the next one to come can finish or undo:
 3. the row becomes part of the history, with the hash of the file, and the classes are stored (committed);
 4. the files get their names, and the row forgets the mark.
 
-Whoever finds a mark, and holds the writer's turn, knows that its publisher is no more: before step 3 the temporary
-files and the row are removed, after it the files get their names. No file is ever outside the history.
+Whoever finds a mark of his machine, and holds the writer's turn, knows that its publisher is no more: before step 3 the
+temporary files and the row are removed, after it the files get their names. No file is ever outside the history.
 """
 
 from __future__ import annotations
 
+import platform
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,12 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from shoal.anonymize import released
-from shoal.errors import Unchanged, VerificationError
+from shoal.errors import OutputError, Unchanged, VerificationError
 from shoal.partition import Partition
 from shoal.progress import Progress
 from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
-from shoal.release.write import complete_parts, digest_of, discard_parts, place_parts, write_parts
+from shoal.release.write import digest_of, discard_parts, place_parts, resume_parts, write_parts
 from shoal.vault import tables
 from shoal.vault.carried import encode
 from shoal.vault.history import last_release
@@ -52,6 +54,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
     """Recode and verify; nothing is stored yet."""
     with store.read() as connection:
         last = last_release(connection)
+        highest = connection.scalar(sa.select(sa.func.max(tables.releases.c.number)))  # another machine's, too
     if last is not None and last["version"] == state.version and not even_if_unchanged:
         raise Unchanged(
             f"nothing has changed since release {last['number']}.",
@@ -67,7 +70,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
             hint="Bring more records, or ask for less with shoal rebase.",
             file=store.where,
         )
-    number = 1 if last is None else int(last["number"]) + 1
+    number = 1 if highest is None else int(highest) + 1
     published, key = now(), new_shuffle_key()
     release = released(
         records,
@@ -100,7 +103,9 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "k": release.k,
         "loss": live.loss_of(partition.lo, partition.hi, partition.sizes),
         "file": None,
+        "host": None,
         "part": None,
+        "overwrites": False,
     }
     groups = np.unique(live.labels[live.alive()])
     return Publication(
@@ -140,11 +145,12 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
     mark = secrets.token_hex(8)
     row, release = publication.row, publication.release
     number = row["number"]
+    row |= {"file": str(path), "host": platform.node(), "part": mark, "overwrites": force}
     with store.write() as connection:
-        connection.execute(sa.insert(tables.releases), [{**row, "done": False, "file": str(path), "part": mark}])
+        connection.execute(sa.insert(tables.releases), [{**row, "done": False}])
     try:
         progress.stage("writing")
-        row |= {"sha256": write_parts(release.table, release.manifest, path, mark), "file": str(path), "part": mark}
+        row["sha256"] = write_parts(release.table, release.manifest, path, mark)
         progress.stage("storing")
         with store.write() as connection:
             connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
@@ -152,12 +158,24 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
     except BaseException:
         _withdraw(store, number, path, mark)
         raise
+    _place(store, number, path, mark, force=force)
+
+
+def _place(store: Store, number: int, path: Path, mark: str, *, force: bool) -> None:
+    """The last step. If it is interrupted, the next one to come takes it again."""
+    problem = None
     try:
         place_parts(path, mark, force=force)
-    finally:
-        # If the files could not get their names, the release is in the history all the same, and can be written again.
-        discard_parts(path, mark)
-        _forget_mark(store, number)
+    except OutputError as refused:
+        problem = OutputError(
+            f"{refused.message.rstrip('.')}; release {number} is in the history, but not in this file.",
+            hint=f"Write it elsewhere: shoal release VAULT {number} -o FILE.",
+            file=refused.file,
+        )
+    discard_parts(path, mark)
+    _forget_mark(store, number)
+    if problem is not None:
+        raise problem
 
 
 def _enter(store: Store, connection: sa.Connection, publication: Publication) -> None:
@@ -191,17 +209,20 @@ def recover(store: Store) -> None:
     """Finish or undo what somebody has left behind who published and is no more. The caller has the writer's turn."""
     for row in unfinished(store):
         path = Path(row["file"])
-        if row["done"]:
-            complete_parts(path, row["part"])
-            _forget_mark(store, row["number"])
-        else:
+        if not row["done"]:
             _withdraw(store, row["number"], path, row["part"])
+            continue
+        resume_parts(path, row["part"])
+        with suppress(OutputError):  # the release is in the history, and can be written again
+            _place(store, row["number"], path, row["part"], force=row["overwrites"])
 
 
 def unfinished(store: Store) -> list[dict[str, Any]]:
+    """Releases that somebody on this machine has begun to publish."""
     releases = tables.releases
+    mine = releases.c.part.is_not(None), releases.c.host == platform.node()
     with store.read() as connection:
-        return rows_of(connection, sa.select(releases).where(releases.c.part.is_not(None)))
+        return rows_of(connection, sa.select(releases).where(*mine))
 
 
 def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:

@@ -26,7 +26,7 @@ from shoal.vault.dictionary import Dictionary, typed
 from shoal.vault.loading import State, load_dictionary, load_records, stands
 from shoal.vault.saving import Saving, frozen, outside
 from shoal.vault.seals import seal_rows
-from shoal.vault.settings import Epoch, schema_facts, schema_from
+from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
 from shoal.vault.store import Store, chunks
 
 
@@ -89,8 +89,8 @@ def started(store: Store, epoch: Epoch, table: pa.Table, version: int, progress:
     return State(version, epoch, live, Dictionary(epoch.schema))
 
 
-def save_all(saving: Saving, state: State, next_id: int, kind: str) -> int:
-    """Write every record of a live partition, as new ones; the first number that is free then."""
+def save_all(saving: Saving, state: State, next_id: int, kind: str) -> dict[str, object]:
+    """Write every record of a live partition, as new ones; the first numbers that are free then."""
     live = state.live
     alive = live.alive()
     live.ids[: len(alive)] = np.arange(next_id, next_id + len(alive))
@@ -102,12 +102,13 @@ def save_all(saving: Saving, state: State, next_id: int, kind: str) -> int:
     keys = sorted(live.keys, key=live.keys.__getitem__)
     saving.add(live.ids[alive], keys, live.people(), cells, records.carried, live.labels[alive])
     saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
+    numbers = {"next_id": live.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
     state.dictionary.take(turnovers)
     state.epoch = replace(state.epoch, version=saving.version)
     saving.save_epoch(state.epoch)
     saving.log(kind, (len(alive) if kind == "create" else 0, 0, 0), live, outside(live), None)
     state.version, state.epochs_begun = saving.version, live.epoch
-    return live.next_id
+    return numbers
 
 
 def replace_all(saving: Saving, schema: Schema) -> None:

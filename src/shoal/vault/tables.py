@@ -41,6 +41,7 @@ vault = Table(
     Column("version", BigInteger, nullable=False),  # of the last batch
     Column("epoch", Integer, nullable=False),
     Column("next_id", BigInteger, nullable=False),  # of records; no number is used twice
+    Column("next_values", Text, nullable=False),  # JSON: the same for the values of each quasi-identifier, in an epoch
     Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
     Column("source_position", Text),  # how far a source has been followed; opaque
     Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see seals.py
@@ -157,7 +158,9 @@ releases = Table(
     Column("k", BigInteger, nullable=False),
     Column("loss", Float, nullable=False),
     Column("file", Text),  # where it was written to
+    Column("host", Text),  # on which machine
     Column("part", Text),  # the mark of temporary files that may be there; null: none
+    Column("overwrites", Boolean, nullable=False),  # whether what was there before may go
 )
 
 # The columns in which rows are written, read and sealed; the first is a number.
