@@ -1,5 +1,7 @@
 """shoal keeps a published table k-anonymous while the table behind it keeps changing."""
 
+from typing import TYPE_CHECKING, Any
+
 from shoal import datasets
 from shoal.anonymize import anonymize
 from shoal.compare import Comparison, compare
@@ -25,9 +27,11 @@ from shoal.progress import Progress
 from shoal.records.reading import read
 from shoal.release import Release
 from shoal.schema import Column, Role, Schema
-from shoal.vault import Vault
 from shoal.verify import Verdict, verify
 from shoal.version import __version__
+
+if TYPE_CHECKING:
+    from shoal.vault.vault import Vault
 
 __all__ = [
     "BatchError",
@@ -62,3 +66,12 @@ __all__ = [
     "read",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`shoal.Vault` loads SQLAlchemy: when it is asked for, and not before."""
+    if name == "Vault":
+        from shoal.vault.vault import Vault
+
+        return Vault
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")

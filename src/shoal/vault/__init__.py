@@ -1,8 +1,5 @@
 """The vault: a durable home for a changing table and its releases. See `docs/vault.md`.
 
-`vault.py` is the facade. What is stored is described in `tables.py`; SQLAlchemy is loaded when a vault is opened.
+`vault.py` is the facade, `shoal.Vault`; it loads SQLAlchemy, so it is loaded when it is asked for. What is stored is
+described in `tables.py`.
 """
-
-from shoal.vault.vault import Vault
-
-__all__ = ["Vault"]

@@ -65,7 +65,7 @@ def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_
         epoch.settings()  # says what is wrong with it
         progress.stage("reading")
         table = originals(connection, old, store.where)
-    state = started(store, epoch, table, stand["version"], progress)
+    state = started(epoch, table, stand["version"], progress)
     if len(state.live):
         state.live.refuse_infeasible()
     standing = state.live.standing()

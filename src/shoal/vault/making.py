@@ -12,12 +12,14 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultError
+from shoal.privacy.requirements import check_k
 from shoal.schema import Role, Schema
 from shoal.vault import tables
 from shoal.vault.loading import State
 from shoal.vault.rebasing import save_all
 from shoal.vault.saving import Saving, now
 from shoal.vault.settings import Epoch, schema_facts, schema_from
+from shoal.vault.sqlite import Sqlite
 from shoal.vault.store import Backend, Store
 
 FIRST_ID = 1
@@ -46,7 +48,7 @@ def first_epoch(
 ) -> Epoch:
     """What a vault is held to in the beginning; what is frozen comes with the records."""
     stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
-    return Epoch(1, 1, stored, int(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None)
+    return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None)
 
 
 def make(store: Store, state: State, key_check: str | None) -> None:
@@ -92,7 +94,7 @@ def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
             raise
 
 
-def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], stores: Any, *, force: bool) -> None:
+def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], *, force: bool) -> None:
     """A copy as a file. It gets its name when it is complete."""
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
@@ -103,10 +105,11 @@ def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None
     if path.exists() and "://" not in store.where and path.samefile(store.where):
         raise OutputError("is the vault itself.", file=str(path))
     part = path.with_name(f".{secrets.token_hex(8)}.vault.part")
-    target = stores.Store(stores.open_backend(part))
+    file = Sqlite(str(part))
+    target = Store(file)
     try:
         fill(target, lambda writing: copy(target, writing))
-        target.backend.settle()
+        file.settle()
         target.close()
         part.replace(path)
         _sync_folder(path.parent)

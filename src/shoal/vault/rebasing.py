@@ -27,7 +27,7 @@ from shoal.vault.loading import State, load_dictionary, load_records, stands
 from shoal.vault.saving import Saving, frozen, outside
 from shoal.vault.seals import seal_rows
 from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
-from shoal.vault.store import Store, chunks
+from shoal.vault.store import chunks
 
 
 def originals(connection: sa.Connection, epoch: Epoch, where: str) -> pa.Table:
@@ -80,7 +80,7 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     return replace(epoch, number=epoch.number + 1, **given)
 
 
-def started(store: Store, epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> State:
+def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> State:
     """A live partition of all records, with numbers that nobody has had."""
     live = LivePartition.start(table, epoch.schema, epoch.settings(version), progress)
     carried = live.records().carried

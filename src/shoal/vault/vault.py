@@ -7,43 +7,32 @@ nothing else.
 
 from __future__ import annotations
 
-import importlib
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
 
-from shoal.anonymize import rules_for
-from shoal.errors import BatchError, ParameterError, ShoalWarning, Unchanged, VaultError, VerificationError
+from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
-from shoal.maintain.live import Applied, Settings
-from shoal.privacy import warn_of_several_records
+from shoal.maintain.live import Applied
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, key_of
-from shoal.records.reading import read_for
 from shoal.records.sources import open_source
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
+from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
-
-if TYPE_CHECKING:
-    from shoal.vault.loading import State
-    from shoal.vault.settings import Epoch
-    from shoal.vault.store import Store
+from shoal.vault.rebasing import originals
+from shoal.vault.settings import schema_facts
 
 WAIT = 10.0  # seconds for another writer
-
-
-def _part(name: str) -> Any:
-    """A module of this room that loads SQLAlchemy: when it is needed, and not before."""
-    return importlib.import_module(f"shoal.vault.{name}")
 
 
 class _DryRun(Exception):  # not an error
@@ -62,12 +51,12 @@ class Vault:
     1
     """
 
-    def __init__(self, store: Store, epoch: Epoch, hashing: Any, *, keys_hashed: bool, wait: float) -> None:
+    def __init__(self, opened: opening.Opened, wait: float) -> None:
         """Use `Vault.create` or `Vault.open`."""
-        self._store, self._epoch, self._hashing, self._wait = store, epoch, hashing, wait
-        self._keys_hashed = keys_hashed
+        self._store, self._epoch, self._hashing = opened.store, opened.epoch, opened.hashing
+        self._state: loading.State | None = opened.state
+        self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
-        self._state: State | None = None
         self._closed = False
 
     # Making and opening
@@ -102,55 +91,11 @@ class Vault:
 
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
-        schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-        key_of(schema)
         asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        Settings(k, rules_for(schema, asked), measure, maintainer, method, seed)  # says what is wrong with it
-        hashing = None if key_secret is None else _part("keys").KeyHash(key_secret)
-        making, stores = _part("making"), _part("store")
-        store = stores.Store(stores.open_backend(where))
-        try:
-            with store.explaining():
-                making.refuse_taken(store.backend)
-            if dry_run:
-                store.close()
-                store = stores.Store(stores.open_backend(":memory:"))
-            return cls._made(
-                store, schema, (k, asked, measure, maintainer, method, seed), data, hashing, wait, progress
-            )
-        except BaseException:
-            store.close()
-            raise
-
-    @classmethod
-    def _made(
-        cls,
-        store: Store,
-        schema: Schema,
-        held_to: tuple[Any, ...],
-        data: object,
-        hashing: Any,
-        wait: float,
-        progress: Progress,
-    ) -> Vault:
-        making = _part("making")
-        progress.stage("reading")
-        table = making.empty_table(schema) if data is None else read_for(schema, _given(data))[0]
-        if hashing is not None:
-            table = hashing.table(table, schema)
-        epoch = making.first_epoch(schema, *held_to)
-        state = _part("rebasing").started(store, epoch, table, 0, progress)
-        del table
-        records = state.live.records()
-        warn_of_several_records(records)
-        if len(records) and not state.live.feasible():
-            obstacles = "; ".join(state.live.partition().obstacles())
-            warnings.warn(f"the vault cannot be published as it is: {obstacles}.", ShoalWarning, stacklevel=3)
-        progress.stage("storing")
-        making.make(store, state, None if hashing is None else hashing.check())
-        vault = cls(store, state.epoch, hashing, keys_hashed=hashing is not None, wait=wait)
-        vault._state = state
-        return vault
+        held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
+        described = schema if isinstance(schema, Schema) else Schema.load(schema)
+        rows = None if data is None else _given(data)
+        return cls(opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run), wait)
 
     @classmethod
     def open(
@@ -163,35 +108,12 @@ class Vault:
         k: int | None = None,
     ) -> Vault:
         """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
-        store = _part("store").Store(_part("store").open_backend(where))
+        vault = cls(opening.opened(where, key_secret, wait), wait)
         try:
-            return cls._opened(store, key_secret, wait, schema, k)
+            vault._refuse_other(schema, k)
         except BaseException:
-            store.close()
+            vault.close()
             raise
-
-    @classmethod
-    def _opened(
-        cls,
-        store: Store,
-        key_secret: str | bytes | None,
-        wait: float,
-        schema: Schema | str | Path | None,
-        k: int | None,
-    ) -> Vault:
-        loading = _part("loading")
-        with store.explaining():
-            if not store.backend.exists():
-                hint = "Make one with: shoal init."
-                raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
-        _part("migrations").migrate(store, wait)
-        with store.read() as connection:
-            stand = loading.stands(connection, store.where)
-            epoch = loading.current_epoch(connection, stand["epoch"], store.where)
-        hashing = _part("keys").right_secret(key_secret, stand["key_check"], store.where)
-        vault = cls(store, epoch, hashing, keys_hashed=stand["key_check"] is not None, wait=wait)
-        vault._refuse_other(schema, k)
-        vault._tidy()
         return vault
 
     def _refuse_other(self, schema: Schema | str | Path | None, k: int | None) -> None:
@@ -200,45 +122,20 @@ class Vault:
                 f"the vault keeps k = {self.k}, not {k}.", hint="Only shoal rebase changes that.", file=self.where
             )
         if schema is not None:
-            facts = _part("settings").schema_facts
             given = schema if isinstance(schema, Schema) else Schema.load(schema)
-            if facts(given)["columns"] != facts(self.schema)["columns"]:
+            if schema_facts(given)["columns"] != schema_facts(self.schema)["columns"]:
                 raise ParameterError(
                     "the vault has another schema: roles, types or hierarchies differ.",
                     hint="Only shoal rebase changes that.",
                     file=self.where,
                 )
 
-    def _tidy(self) -> None:
-        """Finish or undo what a publisher has left behind who is no more; if one is at work, leave it to him."""
-        publishing = _part("publishing")
-        if publishing.unfinished(self._store):
-            with self._store.explaining(), self._store.backend.try_to_be_writer() as worked:
-                if worked:
-                    publishing.recover(self._store)
-
     @classmethod
     def restore(
         cls, backup: str | Path, where: str | Path, *, wait: float = WAIT, progress: Progress = SILENT
     ) -> Vault:
         """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it."""
-        making, care, stores = _part("making"), _part("care"), _part("store")
-        source = stores.Store(stores.open_backend(backup))
-        try:
-            with source.explaining():
-                if not source.backend.exists():
-                    raise VaultError("there is no backup here.", file=source.where)
-            _part("migrations").format_of(source)
-            care.refuse_damaged(source, progress)
-            target = stores.Store(stores.open_backend(where))
-            try:
-                with target.explaining():
-                    making.refuse_taken(target.backend)
-                making.fill(target, lambda writing: care.copy(source, target, writing, progress))
-            finally:
-                target.close()
-        finally:
-            source.close()
+        opening.restored(backup, where, progress)
         return cls.open(where, wait=wait)
 
     def close(self) -> None:
@@ -277,59 +174,50 @@ class Vault:
     def source_position(self) -> str | None:
         """How far a source has been followed, as the last batch said."""
         with self._reading() as connection:
-            found: str | None = _part("loading").stands(connection, self.where)["source_position"]
-            return found
+            found: str | None = loading.stands(connection, self.where)["source_position"]
+        return found
 
     def hashed(self, key: object) -> str:
         """The hash of a key, as `groups()` and `export()` show it."""
         if self._hashing is None:
             raise ParameterError("the vault was opened without a key secret.", hint="Open it with key_secret=….")
-        hashed: str = self._hashing.of(str(key).strip(), Role.KEY)
-        return hashed
+        return self._hashing.of(str(key).strip(), Role.KEY)
 
     def status(self) -> Status:
         """How the vault stands, without a look at its records."""
         with self._reading() as connection:
-            facts: Status = _part("standing").status(connection, self._store, keys_hashed=self._keys_hashed)
-        return facts
+            return standing.status(connection, self._store, keys_hashed=self._keys_hashed)
 
     def groups(self) -> pa.Table:
         """The group of every record: columns `key` and `group`. Stays with the holder."""
         with self._reading() as connection:
-            table: pa.Table = _part("standing").groups(connection, self.where)
-        return table
+            return standing.groups(connection, self.where)
 
     def export(self) -> pa.Table:
         """Every record as it came, but for identifiers. Stays with the holder."""
         with self._reading() as connection:
-            loading = _part("loading")
             epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
-            table: pa.Table = _part("rebasing").originals(connection, epoch, self.where)
-        return table
+            return originals(connection, epoch, self.where)
 
     def releases(self) -> list[Entry]:
         """The history, oldest first."""
         with self._reading() as connection:
-            found: list[Entry] = _part("history").entries(connection)
-        return found
+            return history.entries(connection)
 
     def release(self, number: int) -> Release:
         """A release as it was published: the same rows in the same order, but for people who were deleted since."""
         with self._reading() as connection:
-            release: Release = _part("history").rebuilt(connection, number, self.where)
-        return release
+            return history.rebuilt(connection, number, self.where)
 
     def diff(self, before: int, after: int) -> Diff:
         """What has become of one release in another."""
         with self._reading() as connection:
-            found: Diff = _part("history").difference(connection, before, after, self.where)
-        return found
+            return history.difference(connection, before, after, self.where)
 
     def check(self, progress: Progress = SILENT) -> Checked:
         """Look at everything that is stored."""
         self._refuse_closed()
-        checked: Checked = _part("care").check(self._store, progress)
-        return checked
+        return care.check(self._store, progress)
 
     # How it changes
 
@@ -386,7 +274,7 @@ class Vault:
         """
         if not isinstance(changes, ChangeBatch):
             changes = ChangeBatch.from_table(_given(changes), self.schema)
-        elif _part("settings").schema_facts(changes.schema) != _part("settings").schema_facts(self.schema):
+        elif schema_facts(changes.schema) != schema_facts(self.schema):
             raise ParameterError("the batch was made for another schema.")
         return self._change(changes, dry_run=dry_run, source_position=source_position, progress=progress)
 
@@ -432,11 +320,13 @@ class Vault:
             version = version + 1 if dry_run else state.version
             return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(self, state: State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool) -> None:
+    def _keep(
+        self, state: loading.State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool
+    ) -> None:
         """Make a batch last; called when it has been applied in memory, where an error takes it back."""
         if dry_run:
             raise _DryRun
-        _part("keeping").keep(self._store, state, applied, kind, source_position)
+        keeping.keep(self._store, state, applied, kind, source_position)
         self._epoch = state.epoch
 
     def publish(
@@ -454,7 +344,6 @@ class Vault:
         neither the history nor the disk has anything of it. (Should the file's name be taken at the last moment, the
         release is in the history, and the error says so.)
         """
-        publishing = _part("publishing")
         path = None if output is None else Path(output)
         if path is not None:
             check_target(path, force=force, source=None if "://" in self.where else self.where)
@@ -462,10 +351,9 @@ class Vault:
             publication = publishing.prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged)
             if not dry_run and path is None:
                 publishing.keep(self._store, publication, progress)
-            elif not dry_run:
+            elif not dry_run and path is not None:
                 publishing.keep_and_write(self._store, publication, path, progress, force=force)
-            release: Release = publication.release
-            return release
+            return publication.release
 
     def rebase(
         self,
@@ -506,9 +394,8 @@ class Vault:
             "maintainer": maintainer,
             "seed": seed,
         }
-        rebased: Rebased
         with self._writing(progress, load=False):
-            state, rebased = _part("keeping").rebase(self._store, changes, progress, dry_run=dry_run)
+            state, rebased = keeping.rebase(self._store, changes, progress, dry_run=dry_run)
             if not dry_run:
                 self._state, self._epoch = state, state.epoch
             return rebased
@@ -516,27 +403,21 @@ class Vault:
     def compact(self) -> Compacted:
         """Give back room, and forget what was deleted for good: see `docs/vault.md` for what that means where."""
         with self._writing(SILENT, load=False):
-            compacted: Compacted = _part("care").compact(self._store)
-            return compacted
+            return care.compact(self._store)
 
     def backup(self, path: str | Path, *, force: bool = False, progress: Progress = SILENT) -> Path:
         """A copy of one moment as a vault file of its own, while others read and write."""
         self._refuse_closed()
-        making, care, stores = _part("making"), _part("care"), _part("store")
         path = Path(path)
         making.backup(
-            self._store,
-            path,
-            lambda target, writing: care.copy(self._store, target, writing, progress),
-            stores,
-            force=force,
+            self._store, path, lambda target, writing: care.copy(self._store, target, writing, progress), force=force
         )
         return path
 
     # Turns
 
     @contextmanager
-    def _reading(self) -> Iterator[Any]:
+    def _reading(self) -> Iterator[sa.Connection]:
         self._refuse_closed()
         with self._store.read() as connection:
             yield connection
@@ -546,7 +427,7 @@ class Vault:
         """The writer's turn, with the records in memory as they are now."""
         self._refuse_closed()
         with self._turn, self._store.writer(self._wait):
-            _part("publishing").recover(self._store)
+            publishing.recover(self._store)
             try:
                 if load:
                     self._catch_up(progress)
@@ -558,7 +439,6 @@ class Vault:
                 raise
 
     def _catch_up(self, progress: Progress) -> None:
-        loading = _part("loading")
         with self._store.read() as connection:
             if self._state is None:
                 self._state = loading.load(connection, self.where, progress)

@@ -1,0 +1,137 @@
+"""Opening a vault: one that is made now, one that is there, one from a backup."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shoal.errors import ShoalWarning, VaultError
+from shoal.privacy import warn_of_several_records
+from shoal.progress import Progress
+from shoal.records.changes import key_of
+from shoal.records.reading import read_for
+from shoal.schema import Schema
+from shoal.vault import care, making, publishing
+from shoal.vault.keys import KeyHash, right_secret
+from shoal.vault.loading import State, current_epoch, stands
+from shoal.vault.migrations import format_of, migrate
+from shoal.vault.rebasing import started
+from shoal.vault.settings import Epoch
+from shoal.vault.sqlite import IN_MEMORY
+from shoal.vault.store import Store, open_backend
+
+
+class HeldTo(NamedTuple):
+    """What a new vault is held to, as it was given."""
+
+    k: int
+    asked: Mapping[str, Any]
+    measure: str
+    maintainer: str
+    method: str | None
+    seed: int | None
+
+
+class Opened(NamedTuple):
+    """What the facade needs."""
+
+    store: Store
+    epoch: Epoch
+    hashing: KeyHash | None  # where keys are hashed, and the secret was given
+    keys_hashed: bool
+    state: State | None = None  # if the records are in memory already
+
+
+def created(
+    where: str | Path,
+    schema: Schema,
+    held_to: HeldTo,
+    data: object,
+    key_secret: str | bytes | None,
+    progress: Progress,
+    *,
+    dry_run: bool,
+) -> Opened:
+    """Make a vault. `dry_run`: everything is tried, and the vault is in memory."""
+    key_of(schema)
+    making.first_epoch(schema, *held_to).settings()  # says what is wrong with it
+    hashing = None if key_secret is None else KeyHash(key_secret)
+    store = Store(open_backend(where))
+    try:
+        with store.explaining():
+            making.refuse_taken(store.backend)
+        if dry_run:
+            store.close()
+            store = Store(open_backend(IN_MEMORY))
+        state = _first_state(schema, held_to, data, hashing, progress)
+        progress.stage("storing")
+        making.make(store, state, None if hashing is None else hashing.check())
+        return Opened(store, state.epoch, hashing, hashing is not None, state)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _first_state(schema: Schema, held_to: HeldTo, data: object, hashing: KeyHash | None, progress: Progress) -> State:
+    """The records in memory, in their first groups."""
+    progress.stage("reading")
+    table = making.empty_table(schema) if data is None else read_for(schema, data)[0]
+    if hashing is not None:
+        table = hashing.table(table, schema)
+    state = started(making.first_epoch(schema, *held_to), table, 0, progress)
+    records = state.live.records()
+    warn_of_several_records(records)
+    if len(records) and not state.live.feasible():
+        obstacles = "; ".join(state.live.partition().obstacles())
+        warnings.warn(f"the vault cannot be published as it is: {obstacles}.", ShoalWarning, stacklevel=4)
+    return state
+
+
+def opened(where: str | Path, key_secret: str | bytes | None, wait: float) -> Opened:
+    """Open a vault that is there: brought up to date, and tidied up."""
+    store = Store(open_backend(where))
+    try:
+        with store.explaining():
+            if not store.backend.exists():
+                hint = "Make one with: shoal init."
+                raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
+        migrate(store, wait)
+        with store.read() as connection:
+            stand = stands(connection, store.where)
+            epoch = current_epoch(connection, stand["epoch"], store.where)
+        hashing = right_secret(key_secret, stand["key_check"], store.where)
+        _tidy(store)
+        return Opened(store, epoch, hashing, stand["key_check"] is not None)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _tidy(store: Store) -> None:
+    """Finish or undo what a publisher has left behind who is no more; if one is at work, leave it to him."""
+    if publishing.unfinished(store):
+        with store.explaining(), store.backend.try_to_be_writer() as worked:
+            if worked:
+                publishing.recover(store)
+
+
+def restored(backup: str | Path, where: str | Path, progress: Progress) -> None:
+    """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it."""
+    source = Store(open_backend(backup))
+    try:
+        with source.explaining():
+            if not source.backend.exists():
+                raise VaultError("there is no backup here.", file=source.where)
+        format_of(source)
+        care.refuse_damaged(source, progress)
+        target = Store(open_backend(where))
+        try:
+            with target.explaining():
+                making.refuse_taken(target.backend)
+            making.fill(target, lambda writing: care.copy(source, target, writing, progress))
+        finally:
+            target.close()
+    finally:
+        source.close()
