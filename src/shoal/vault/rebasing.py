@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from shoal.errors import SchemaError
 from shoal.maintain.live import LivePartition
+from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.schema import PUBLISHED, Role, Schema
@@ -75,6 +76,8 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     given = {name: value for name, value in changes.items() if value is not None}
     if "maintainer" in given and "method" not in given:
         given["method"] = None
+    if "k" in given:
+        given["k"] = check_k(given["k"])
     if "schema" in given:
         given["schema"] = schema_from(schema_facts(given["schema"]))  # as it will be when it is opened
     return replace(epoch, number=epoch.number + 1, **given)

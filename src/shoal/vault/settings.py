@@ -104,7 +104,12 @@ def layout_from(text: str) -> tuple[list[str], pa.Schema]:
 
 
 def as_json(facts: object) -> str:
-    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(number: Any) -> object:
+    """A number of numpy's is a number."""
+    return number.item()
 
 
 def _digest(texts: Mapping[str, Any]) -> str:
