@@ -210,7 +210,7 @@ def test_being_told_to_end_is_clean(folder: Path) -> None:
         "from shoal.cli import main\n"
         "from shoal.release import write\n"
         "def ended(*_): os.kill(os.getpid(), signal.SIGTERM)\n"
-        "write._sync_folder = ended\n"
+        "write.sync_folder = ended\n"
         "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
         "main()"
     )

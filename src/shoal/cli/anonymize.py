@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
@@ -56,11 +56,7 @@ def anonymize(
             data,
             described,
             k=k,
-            l=per_column("-l", l),
-            t=per_column("-t", t),
-            diversity=per_column("--diversity", diversity, str),
-            c=c,
-            alpha=per_value(alpha, described.names(shoal.Role.SENSITIVE)),
+            **asked(l, t, diversity, c, alpha, described.names(shoal.Role.SENSITIVE)),
             method=method,
             measure=measure,
             seed=seed,
@@ -95,7 +91,7 @@ def show(release: shoal.Release, output: Path) -> None:
     screen.print(f"Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
 
 
-def _options(method: str, given: list[str]) -> dict[str, object]:
+def _options(method: str, given: list[str]) -> dict[str, Any]:
     """`relaxed=true` as a value of the type that the method's option has."""
     known = METHODS[method].options if method in METHODS else {}
     options: dict[str, object] = {}

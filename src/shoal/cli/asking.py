@@ -41,6 +41,24 @@ Alpha = Annotated[
 ]
 
 
+def asked(
+    l: list[str] | None,  # noqa: E741  # the interface's name
+    t: list[str] | None,
+    diversity: list[str] | None,
+    c: float | None,
+    alpha: list[str] | None,
+    sensitive: Sequence[str],
+) -> dict[str, Any]:
+    """What the options say, as the library wants it. `sensitive`: the columns that they may be about."""
+    return {
+        "l": per_column("-l", l),
+        "t": per_column("-t", t),
+        "diversity": per_column("--diversity", diversity, str),
+        "c": c,
+        "alpha": per_value(alpha, sensitive),
+    }
+
+
 def per_column(option: str, given: list[str] | None, kind: type = float) -> Any:
     """`2`, or `{"diagnosis": 2}`; None if nothing was given. Words (diversity) may come several times."""
     if not given:

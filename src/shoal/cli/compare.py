@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
@@ -52,11 +52,7 @@ def compare(
             described,
             k=_numbers(k),
             methods=[name.strip() for name in methods.split(",")] if methods else None,
-            l=per_column("-l", l),
-            t=per_column("-t", t),
-            diversity=per_column("--diversity", diversity, str),
-            c=c,
-            alpha=per_value(alpha, described.names(shoal.Role.SENSITIVE)),
+            **asked(l, t, diversity, c, alpha, described.names(shoal.Role.SENSITIVE)),
             measure=measure,
             seed=seed,
             progress=bar,

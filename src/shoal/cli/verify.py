@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
 from shoal.errors import ParameterError
 
@@ -47,11 +47,7 @@ def verify(
         file,
         described,
         k,
-        l=per_column("-l", l),
-        t=per_column("-t", t),
-        diversity=per_column("--diversity", diversity, str),
-        c=c,
-        alpha=per_value(alpha, protected),
+        **asked(l, t, diversity, c, alpha, protected),
         quasi_identifiers=_list(quasi_identifiers),
         sensitive=_list(sensitive),
     )

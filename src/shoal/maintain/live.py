@@ -214,6 +214,11 @@ class LivePartition:
             return False
         return bool(self._privacy(records).facts_of(np.zeros(len(records), np.int32), 1).holds(self.k).all())
 
+    def carried_column(self, name: str) -> pa.ChunkedArray:
+        """A column that is published as it is, of the records that there are."""
+        column = _together([part.select([name]) for part in self._carried])[name]
+        return column.take(pa.array(self.alive()))
+
     def people(self) -> list[str] | None:
         """Whose each record is, in the order of their numbers; None where people are not counted."""
         return None if self._people is None else [self._people[record] for record in self.alive()]
@@ -283,6 +288,8 @@ class LivePartition:
         return applied
 
     def _applied(self, before: Ints, arrivals: Arrivals, gone: Ints, come: Ints) -> Applied:
+        if len(self):
+            self.engine  # noqa: B018  # some split large groups as soon as they are made: before it is told who moved
         changed = np.flatnonzero(self.labels[: self._used] != roomier(before, self._used, -1))
         groups = np.unique(np.concatenate([before[changed[changed < len(before)]], self.labels[changed]]))
         counts = len(arrivals.inserted), len(arrivals.updated), len(arrivals.deleted)

@@ -47,8 +47,10 @@ def check_target(path: Path, *, force: bool, source: str | None) -> None:
 
 
 def _check_free(target: Path, *, force: bool, source: str | None) -> None:
-    if not target.exists():
+    if not os.path.lexists(target):
         return
+    if target.is_symlink() and not target.exists():
+        raise OutputError("is a link that leads nowhere.", file=str(target))
     if source is not None and Path(source).exists() and target.samefile(source):
         raise OutputError("is the file that the records come from; it would be lost.", file=str(target))
     if target.is_dir():
@@ -93,17 +95,28 @@ def place_parts(path: Path, mark: str, *, force: bool) -> None:
         raise _not_written(problem, path) from None
 
 
-def resume_parts(path: Path, mark: str) -> None:
-    """Undo what `place_parts` may have begun before the power failed, so that it can begin again."""
-    for part, target in zip(_parts(path, mark), [path, manifest_path(path)], strict=True):
-        old = part.with_suffix(".kept")
-        with suppress(OSError):
-            if not part.exists() and target.exists():
-                target.replace(part)  # it has its name already
-            elif part.exists() and target.exists() and target.samefile(part):
-                target.unlink()
-            if old.exists():
-                old.replace(target)
+def complete_parts(path: Path, mark: str, *, force: bool) -> None:
+    """Finish what `place_parts` may have begun before the power failed.
+
+    A part that is gone has got its name; what is there under that name is nobody's business any more. Without `force`,
+    a file that another has put there meanwhile stays.
+    """
+    parts, targets = _parts(path, mark), [path, manifest_path(path)]
+    waiting = [(part, target) for part, target in zip(parts, targets, strict=True) if part.exists()]
+    taken = any(os.path.lexists(target) and not _same(part, target) for part, target in waiting)
+    if not taken or force:
+        for part, target in waiting:
+            part.replace(target)
+        sync_folder(path.parent)
+    discard_parts(path, mark)
+
+
+def _same(part: Path, target: Path) -> bool:
+    return target.exists() and target.samefile(part)
+
+
+def has_parts(path: Path, mark: str) -> bool:
+    return any(part.exists() for part in _parts(path, mark))
 
 
 def discard_parts(path: Path, mark: str) -> None:
@@ -136,8 +149,8 @@ def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -
         for part, target, old in zip(parts, targets, kept, strict=True):
             if force and target.exists():
                 target.replace(old)
-            _place(part, target)
-        _sync_folder(targets[0].parent)
+            place(part, target)
+        sync_folder(targets[0].parent)
     except BaseException:
         for part, target, old in zip(parts, targets, kept, strict=True):
             # A target that another process wrote is not ours to remove. Ours is linked to our part, or was moved there.
@@ -151,7 +164,7 @@ def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -
             old.unlink(missing_ok=True)
 
 
-def _place(part: Path, target: Path) -> None:
+def place(part: Path, target: Path) -> None:
     """Give the finished part its name, unless that name is taken."""
     try:
         target.hardlink_to(part)
@@ -193,7 +206,7 @@ def _write_csv(table: pa.Table, part: Path) -> None:
                     raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the new names to disk, where the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.json as pa_json
 
-from shoal.errors import DataError, VaultError
+from shoal.errors import DataError
+from shoal.vault.damage import damaged
 
+MOST_AT_ONCE = 2**28  # characters that Arrow reads at once
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -49,6 +51,9 @@ def from_texts(texts: Sequence[str], types: pa.Schema, where: str) -> pa.Table:
         return pa.table({})
     if not texts:
         return types.empty_table()
+    if len(texts) > 1 and sum(map(len, texts)) > MOST_AT_ONCE:
+        middle = len(texts) // 2
+        return pa.concat_tables(from_texts(some, types, where) for some in (texts[:middle], texts[middle:]))
     content = "\n".join(texts).encode()
     options = pa_json.ParseOptions(
         explicit_schema=pa.schema([(name, pa.string()) for name in types.names]), unexpected_field_behavior="ignore"
@@ -58,7 +63,12 @@ def from_texts(texts: Sequence[str], types: pa.Schema, where: str) -> pa.Table:
             pa.BufferReader(content), pa_json.ReadOptions(use_threads=False, block_size=len(content) + 1), options
         )
         if table.num_rows == len(texts):
-            return pa.table({field.name: table[field.name].cast(field.type) for field in types}, schema=types)
+            return pa.table({field.name: _typed(table[field.name], field.type) for field in types}, schema=types)
     except pa.ArrowException:
         pass
-    raise VaultError("the vault is damaged: stored records cannot be read.", file=where)
+    raise damaged(where, "stored records cannot be read")
+
+
+def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Arrow has no way from texts to a column in which nobody has had a value yet."""
+    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)

@@ -1,7 +1,9 @@
 """The values of quasi-identifiers, by number: what records refer to, and codes do not outlive.
 
 Codes change when values come; a value's number in the vault does not. A value that nobody has any more is taken out, so
-that nothing is left of a record that is deleted but the counts that the epoch froze.
+that nothing is left of a record that is deleted but the counts that the epoch froze: a category stays as a leaf without
+a name, with the frequency that it had. (A number, a day or a prefix has no place without its value; it goes altogether,
+and costs that go by frequencies, mi, are a little different when the vault is next loaded.)
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import ShoalWarning, VaultError
+from shoal.errors import ShoalWarning
+from shoal.hierarchies import FlatValues
+from shoal.hierarchies.declared import DeclaredTree
 from shoal.records.codebook import CodeBook, Codes, axis_tree, make_codebook
 from shoal.records.growing import Grown, grow
 from shoal.records.normalize import as_numbers
 from shoal.rooms import roomier
 from shoal.schema import Column, ColumnType, Schema
+from shoal.vault.damage import damaged
 
 MISSING_ID = 0
+NAMELESS = "\ue000"  # of private use
 Cells = NDArray[np.int32]  # numbers of values, one column for each quasi-identifier
 
 
@@ -41,6 +47,7 @@ class Numbered:
     """The values of one column."""
 
     name: str
+    declared: frozenset[str] = frozenset()  # values that the schema itself names: they are never forgotten
     ids: dict[str, int] = field(default_factory=dict)
     texts: dict[int, str] = field(default_factory=dict)
     uses: NDArray[np.int64] = field(default_factory=lambda: np.zeros(16, np.int64))  # how many records have each
@@ -58,7 +65,7 @@ class Numbered:
         np.add.at(self.uses, come, 1)
         np.add.at(self.uses, gone, -1)
         for number in np.unique(gone).tolist():
-            if number != MISSING_ID and self.uses[number] == 0:
+            if number != MISSING_ID and self.uses[number] == 0 and self.texts[number] not in self.declared:
                 text = self.texts.pop(number)
                 if self.ids[text] == number:  # it may have come back under another number
                     del self.ids[text]
@@ -85,7 +92,7 @@ class Dictionary:
     """The values of all quasi-identifiers."""
 
     def __init__(self, schema: Schema) -> None:
-        self.columns = [Numbered(name) for name in schema.quasi_identifiers]
+        self.columns = [Numbered(name, _declared(schema.columns[name])) for name in schema.quasi_identifiers]
 
     def next_ids(self, turnovers: Sequence[Turnover]) -> dict[str, int]:
         """The first number of each column that nobody has had, after these turnovers.
@@ -154,7 +161,24 @@ def _turnover(column: Numbered, book: CodeBook, come: Codes, gone: Codes) -> Tur
     left = np.bincount(come_ids, minlength=room) - np.bincount(gone_ids, minlength=room)
     left[: column.next_id] += column.uses[: column.next_id]
     maybe = np.unique(gone_ids)
-    return Turnover(new, maybe[(left[maybe] == 0) & (maybe != MISSING_ID)].tolist(), come_ids, gone_ids)
+    unused = maybe[(left[maybe] == 0) & (maybe != MISSING_ID)].tolist()
+    return Turnover(
+        new, [number for number in unused if column.texts[number] not in column.declared], come_ids, gone_ids
+    )
+
+
+def _declared(column: Column) -> frozenset[str]:
+    """The values that a hierarchy lists."""
+    rule = column.grower.rule if column.grower is not None else None
+    if isinstance(rule, DeclaredTree):
+        return frozenset(path[-1] for path in rule.paths)
+    return frozenset(rule.values or ()) if isinstance(rule, FlatValues) else frozenset()
+
+
+def keeps_leaves(column: Column) -> bool:
+    """Whether a value that nobody has any more stays as a leaf without a name: where leaves have no order."""
+    rule = column.grower.rule if column.grower is not None else None
+    return isinstance(rule, DeclaredTree | FlatValues)
 
 
 def books_of(
@@ -176,6 +200,7 @@ def _book(
     name: str, schema: Schema, values: Sequence[Value], domain: tuple[float, float] | None, where: str
 ) -> CodeBook:
     column = schema.columns[name]
+    values = [_named(value, column) for value in values]
     first = [value for value in values if value.value is not None and value.frequency is not None]
     book, _ = make_codebook(name, column, typed(column, [value.value for value in first]), schema.missing)
     frequencies = {value.value: int(value.frequency or 0) for value in values if value.frequency is not None}
@@ -183,10 +208,17 @@ def _book(
     book = replace(book, counts=counts)
     if book.axis is not None:
         if domain is None:
-            raise VaultError(f"the vault is damaged: column {name!r} has no domain.", file=where)
+            raise damaged(where, f"column {name!r} has no domain")
         book = replace(book, domain=domain, tree=axis_tree(column, book.axis, book.texts, domain, book.axis))
     since = [value.value for value in values if value.value is not None and value.frequency is None]
     return grow_by(book, column, since, schema).book
+
+
+def _named(value: Value, column: Column) -> Value:
+    """A leaf without a name gets one that nobody can have, for as long as the book is in memory."""
+    if value.value is None and value.id != MISSING_ID and column.type != ColumnType.DATE:
+        return value._replace(value=f"{NAMELESS}{value.id}")
+    return value
 
 
 def grow_by(book: CodeBook, column: Column, texts: Sequence[str | None], schema: Schema) -> Grown:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import CLOSENESS
 from shoal.privacy.sensitive import Distribution, distance_of
-from shoal.records.normalize import as_text
 from shoal.vault.settings import Epoch
 
 ERASED = "erased value "
@@ -35,17 +34,24 @@ def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, 
     reference = epoch.reference
     if not gone or not reference:
         return reference
-    records = live.records()
     changed = dict(reference)
     for name, known in reference.items():
         if epoch.schema.columns[name].bins is not None:
             continue  # only bins are named, not values
-        candidates = {value for value in (json.loads(text).get(name) for text in gone) if value in known}
-        there = as_text(name, records.carried[name], epoch.schema.missing)
-        lost = [value for value in candidates if not pc.any(pc.equal(there, pa.scalar(value))).as_py()]
+        candidates = {value for value in (json.loads(text).get(name) for text in gone) if value and value in known}
+        lost = _lost(sorted(candidates), live.carried_column(name))
         if lost:
             changed[name] = without(known, lost, in_order=distance_of(epoch.schema.columns[name]) != "equal")
     return reference if changed == reference else changed
+
+
+def _lost(candidates: list[str], column: pa.ChunkedArray) -> list[str]:
+    """Which of these values nobody has any more."""
+    if not candidates:
+        return []
+    values = pa.array(candidates, pa.string())
+    there = pc.is_in(values.cast(column.type), value_set=column.unique())
+    return values.filter(pc.invert(there)).to_pylist()
 
 
 def without(known: Distribution, lost: Iterable[str], *, in_order: bool) -> Distribution:

@@ -16,14 +16,17 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, whole_number
 from shoal.measures import Report, public_report
 from shoal.release import Release
 from shoal.release.shuffle import shuffled
 from shoal.vault import tables
 from shoal.vault.carried import from_texts
+from shoal.vault.damage import damaged
 from shoal.vault.facts import Diff, Entry
-from shoal.vault.loading import current_epoch, damaged
+from shoal.vault.loading import check, current_epoch, seal_values, stands
+from shoal.vault.parts import check_part
+from shoal.vault.seals import content_seal
 from shoal.vault.settings import layout_from
 from shoal.vault.store import chunks, row_of, rows_of
 
@@ -38,6 +41,7 @@ class Members(NamedTuple):
 
 
 def release_row(connection: sa.Connection, number: int, where: str) -> Mapping[str, Any]:
+    number = min(whole_number("the number of a release", number, least=1), 2**31 - 1)
     releases = tables.releases
     row = row_of(connection, sa.select(releases).where(releases.c.number == number, releases.c.done.is_(True)))
     if row is None:
@@ -124,6 +128,7 @@ def classes_at(connection: sa.Connection, version: int) -> dict[int, str]:
 
 def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     """A release as it was published, without the rows of people who have been deleted since."""
+    check_part(connection, "releases", where)
     row = release_row(connection, number, where)
     members = members_at(connection, row["version"])
     if len(members.ids) != row["rows"]:
@@ -141,10 +146,18 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     }
     table = pa.table(columns)
     erased = row["rows"] - table.num_rows
+    if erased or row["content"] is None:  # it is not what it was; are the parts that it is made of?
+        for part in ("past", "memberships", "classes"):
+            check_part(connection, part, where)
+        check(where, json.loads(stands(connection, where)["sums"]), "values", seal_values(connection), "records")
+    elif content_seal(table) != row["content"]:
+        raise damaged(where, f"release {number} is not what was published")
     manifest = json.loads(row["manifest"])
     if erased:
         manifest |= {"rows": table.num_rows, "erased": erased}
-    report = public_report(table, epoch.schema)[0] if table.num_rows else Report(0, 0, 0)
+    report = Report(table.num_rows, row["classes"], row["smallest_class"])
+    if table.num_rows and not manifest.get("hidden"):
+        report, _ = public_report(table, epoch.schema)
     return Release(table, manifest=manifest, public=report, number=number, erased=erased)
 
 

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import sqlalchemy as sa
-
-from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied
 from shoal.progress import Progress
-from shoal.vault import tables
+from shoal.vault.carried import check_types
 from shoal.vault.erasing import erased
 from shoal.vault.facts import Rebased
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
-from shoal.vault.saving import Saving, frozen, save_changes, with_types
+from shoal.vault.saving import Saving, frozen, refuse_newer, restand, save_changes, with_types
 from shoal.vault.settings import as_json
 from shoal.vault.store import Store
 
@@ -27,17 +24,18 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
     if not len(applied.moved) and not len(applied.gone):
         if source_position is not None:
             with store.write() as connection:
-                connection.execute(sa.update(tables.vault).values(source_position=source_position))
+                refuse_newer(stands(connection, store.where), state.version, store.where)
+                restand(connection, store.where, source_position=source_position)
         return
+    check_types(applied.arrivals.carried)
     with store.write() as connection:
         stand = stands(connection, store.where)
-        if stand["version"] != state.version:  # the turn was lost, with the connection that held it
-            raise VaultBusy("another process has changed the vault meanwhile.", hint="Do it again.", file=store.where)
+        refuse_newer(stand, state.version, store.where)
         saving = Saving(store, connection, stand)
         turnovers = save_changes(saving, state, applied, kind)
         epoch = with_types(state.epoch, applied.arrivals.carried)
         if live.epoch != state.epochs_begun:  # there were too few records before: domains and frequencies are new
-            epoch = frozen(epoch, live)
+            epoch = frozen(epoch, live, saving.version)
             saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
         elif (reference := erased(epoch, live, saving.gone)) is not epoch.reference:
             epoch = replace(epoch, reference=reference)
@@ -73,6 +71,7 @@ def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_
         progress.stage("storing")
         with store.write() as connection:
             stand = stands(connection, store.where)
+            refuse_newer(stand, state.version, store.where)
             saving = Saving(store, connection, stand)
             replace_all(saving, state.epoch.schema)
             numbers = save_all(saving, state, stand["next_id"], "rebase")

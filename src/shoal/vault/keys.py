@@ -24,6 +24,8 @@ class KeyHash:
     """Hashes with one secret."""
 
     def __init__(self, secret: str | bytes) -> None:
+        if not isinstance(secret, str | bytes | bytearray):
+            raise ParameterError(f"a key secret is a text or bytes. Got {type(secret).__name__} instead.")
         given = secret.encode() if isinstance(secret, str) else bytes(secret)
         if len(given) < SHORTEST:
             raise ParameterError(

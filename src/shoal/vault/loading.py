@@ -16,7 +16,6 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.errors import VaultError
 from shoal.maintain.live import LivePartition
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import Arrivals
@@ -26,16 +25,13 @@ from shoal.records.growing import Grown
 from shoal.schema import Role
 from shoal.vault import tables
 from shoal.vault.carried import from_texts
+from shoal.vault.damage import damaged
 from shoal.vault.dictionary import Cells, Dictionary, Value, books_of, grow_by
 from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import Epoch
+from shoal.vault.settings import Epoch, digest
 from shoal.vault.store import chunks, row_of, rows_among
 
 MOST_FOLLOWED = 4  # if more than one record in so many has changed, everything is read
-
-
-class Damaged(VaultError):
-    """What is stored is not what was stored."""
 
 
 @dataclass
@@ -56,14 +52,10 @@ def current_epoch(connection: sa.Connection, number: int, where: str) -> Epoch:
     return Epoch.from_row(row, where)
 
 
-def damaged(where: str, what: str) -> Damaged:
-    return Damaged(f"the vault is damaged: {what}.", hint="Restore a backup: shoal restore BACKUP VAULT.", file=where)
-
-
 def stands(connection: sa.Connection, where: str) -> Mapping[str, Any]:
     """The row of `vault`."""
     row = row_of(connection, sa.select(tables.vault))
-    if row is None:
+    if row is None or row["sha256"] != digest(row):
         raise damaged(where, "it does not say where it stands")
     return row
 
@@ -171,6 +163,14 @@ def seal_records(columns: list[tuple[Any, ...]]) -> dict[str, int]:
     }
 
 
+def seal_values(connection: sa.Connection) -> int:
+    """The seal of what records hold, as it is now."""
+    found = 0
+    for columns in chunks(connection, tables.records, ["id", "person", "cells", "carried"]):
+        found = moved(found, added=seal(*columns))
+    return found
+
+
 def unpacked(blobs: tuple[bytes, ...], width: int, where: str) -> Cells:
     content = b"".join(blobs)
     if len(content) != 4 * width * len(blobs):
@@ -203,14 +203,15 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
     if touched is None or stand["epoch"] != state.epoch.number or len(touched) * MOST_FOLLOWED > len(state.live):
         return load(connection, where)
     epoch = current_epoch(connection, stand["epoch"], where)
-    if epoch.domains != state.epoch.domains or epoch.reference != state.epoch.reference:
-        return load(connection, where)  # an epoch has begun within: there were too few records before
+    if epoch.version != state.epoch.version or epoch.reference != state.epoch.reference:
+        return load(connection, where)  # it has begun anew, because there were too few records; or a value is erased
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(rows), where)
     state.live.next_id = stand["next_id"]
     state.dictionary.continue_at(json.loads(stand["next_values"]))
     state.version, state.epoch = stand["version"], epoch
-    return state
+    several = connection.scalar(sa.select(sa.func.count()).select_from(tables.records))
+    return state if len(state.live) == several else load(connection, where)  # which says what is wrong
 
 
 def touched_since(connection: sa.Connection, version: int, last: int) -> NDArray[np.int64] | None:

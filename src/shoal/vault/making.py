@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,14 +10,15 @@ from typing import Any
 import pyarrow as pa
 import sqlalchemy as sa
 
-from shoal.errors import OutputError, VaultError
+from shoal.errors import OutputError, VaultBusy, VaultError
 from shoal.privacy.requirements import check_k
+from shoal.release.write import sync_folder
 from shoal.schema import Role, Schema
 from shoal.vault import tables
 from shoal.vault.loading import State
 from shoal.vault.rebasing import save_all
 from shoal.vault.saving import Saving, now
-from shoal.vault.settings import Epoch, schema_facts, schema_from
+from shoal.vault.settings import Epoch, digest, schema_facts, schema_from
 from shoal.vault.sqlite import Sqlite
 from shoal.vault.store import Backend, Store
 
@@ -55,10 +55,9 @@ def make(store: Store, state: State, key_check: str | None) -> None:
     """The tables, with all records of a live partition in them."""
 
     def write(connection: sa.Connection) -> None:
-        row = {
+        row: dict[str, Any] = {
             "id": 1,
             "format": tables.FORMAT,
-            "name": secrets.token_hex(16),
             "created": now(),
             "version": 0,
             "epoch": state.epoch.number,
@@ -68,6 +67,7 @@ def make(store: Store, state: State, key_check: str | None) -> None:
             "source_position": None,
             "sums": "{}",
         }
+        row["sha256"] = digest(row)
         connection.execute(sa.insert(tables.vault), [row])
         saving = Saving(store, connection, row)
         numbers = save_all(saving, state, FIRST_ID, "create")
@@ -94,6 +94,16 @@ def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
             raise
 
 
+def _give_name(part: Path, path: Path) -> None:
+    """Put the finished copy in its place. What lies beside an older one must not be taken for its own."""
+    older = Sqlite(str(path))
+    with older.try_to_be_writer() as worked:
+        if not worked:
+            raise VaultBusy("another process is using the file that the backup would overwrite.", file=str(path))
+        older.discard()
+        part.replace(path)
+
+
 def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], *, force: bool) -> None:
     """A copy as a file. It gets its name when it is complete."""
     if path.is_dir():
@@ -111,17 +121,9 @@ def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None
         fill(target, lambda writing: copy(target, writing))
         file.settle()
         target.close()
-        part.replace(path)
-        _sync_folder(path.parent)
+        _give_name(part, path)
+        sync_folder(path.parent)
     except BaseException:
         target.backend.discard()
         raise
     target.backend.discard()  # what SQLite has put beside it
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

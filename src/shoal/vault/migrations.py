@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from shoal.errors import VaultError
 from shoal.vault import tables
+from shoal.vault.saving import restand
 from shoal.vault.store import Store
 
 STEPS: dict[int, Callable[[sa.Connection], None]] = {}
@@ -44,4 +45,4 @@ def migrate(store: Store, wait: float) -> None:
                     f"has the format {number}, which this shoal cannot bring up to date.", file=store.where
                 )
             STEPS[number](connection)
-        connection.execute(sa.update(tables.vault).values(format=tables.FORMAT))
+        restand(connection, store.where, format=tables.FORMAT)

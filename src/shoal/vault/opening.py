@@ -13,7 +13,7 @@ from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.records.reading import read_for
 from shoal.schema import Schema
-from shoal.vault import care, making, publishing
+from shoal.vault import care, making, publishing, tables
 from shoal.vault.keys import KeyHash, right_secret
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.migrations import format_of, migrate
@@ -124,7 +124,9 @@ def restored(backup: str | Path, where: str | Path, progress: Progress) -> None:
         with source.explaining():
             if not source.backend.exists():
                 raise VaultError("there is no backup here.", file=source.where)
-        format_of(source)
+        if format_of(source) < tables.FORMAT:
+            hint = "Open the backup once, with shoal status: that brings it up to date."
+            raise VaultError("the backup has an older format.", hint=hint, file=source.where)
         care.refuse_damaged(source, progress)
         target = Store(open_backend(where))
         try:

@@ -47,6 +47,7 @@ class Postgres:
         if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise ParameterError("schema must be a name of small letters, digits and _, of the database's schema.")
         self.schema = schema
+        self._made_schema = False
         self.engine: sa.Engine
         self.where = _shown(parsed, schema)
         number = hashlib.blake2b(schema.encode(), digest_size=8, person=b"shoal vault").digest()
@@ -57,6 +58,7 @@ class Postgres:
                 hide_parameters=True,
                 isolation_level="REPEATABLE READ",
                 pool_pre_ping=True,
+                max_overflow=-1,
                 connect_args={"application_name": "shoal", "connect_timeout": 10},
             ).execution_options(schema_translate_map={None: schema})
         except ModuleNotFoundError:
@@ -70,15 +72,19 @@ class Postgres:
 
     def create(self) -> None:
         with self.engine.connect() as connection, connection.begin():
-            if sa.inspect(connection).has_schema(self.schema) and sa.inspect(connection).get_table_names(self.schema):
-                hint = "Choose another schema (?schema=NAME); to change what a vault is held to, use shoal rebase."
+            there = sa.inspect(connection).has_schema(self.schema)
+            if there and sa.inspect(connection).get_table_names(self.schema):
+                hint = "Choose another schema: ?schema=NAME."
                 raise VaultError("exists already: the schema has tables.", hint=hint, file=self.where)
-            connection.execute(sa.schema.CreateSchema(self.schema, if_not_exists=True))
+            if not there:
+                connection.execute(sa.schema.CreateSchema(self.schema))
+            self._made_schema = not there
 
     def discard(self) -> None:
-        with self.engine.connect() as connection, connection.begin():
-            connection.execute(sa.schema.DropSchema(self.schema, cascade=True, if_exists=True))
-        self.close()
+        """Tables went with their transaction; a schema that was there before is somebody else's."""
+        if self._made_schema:
+            with self.engine.connect() as connection, connection.begin():
+                connection.execute(sa.schema.DropSchema(self.schema, if_exists=True))
 
     @contextmanager
     def try_to_be_writer(self) -> Iterator[bool]:
@@ -151,10 +157,9 @@ class Postgres:
             for table in tables.ALL:
                 connection.exec_driver_sql(f'VACUUM (FULL, ANALYZE) "{self.schema}"."{table.name}"')
 
-    def size(self) -> int | None:
+    def size(self, connection: sa.Connection) -> int | None:
         names = [f'"{self.schema}"."{table.name}"' for table in tables.ALL]
-        with self.engine.connect() as connection:
-            return sum(int(connection.scalar(sa.select(sa.func.pg_total_relation_size(name))) or 0) for name in names)
+        return sum(int(connection.scalar(sa.select(sa.func.pg_total_relation_size(name))) or 0) for name in names)
 
     def close(self) -> None:
         self.engine.dispose()

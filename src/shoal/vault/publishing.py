@@ -31,13 +31,13 @@ from shoal.partition import Partition
 from shoal.progress import Progress
 from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
-from shoal.release.write import digest_of, discard_parts, place_parts, resume_parts, write_parts
+from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
 from shoal.vault import tables
 from shoal.vault.carried import encode
 from shoal.vault.history import last_release
 from shoal.vault.loading import State, stands
-from shoal.vault.saving import Sums, now
-from shoal.vault.seals import seal_rows
+from shoal.vault.saving import Sums, now, refuse_newer, restand
+from shoal.vault.seals import content_seal, seal_rows
 from shoal.vault.settings import as_json
 from shoal.vault.store import Store, chunks, rows_of
 
@@ -97,6 +97,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "manifest": as_json(release.manifest),
         "layout": as_json(epoch.layout()),
         "sha256": "",
+        "content": content_seal(release.table),
         "rows": release.table.num_rows,
         "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
         "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
@@ -147,6 +148,7 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
     number = row["number"]
     row |= {"file": str(path), "host": platform.node(), "part": mark, "overwrites": force}
     with store.write() as connection:
+        refuse_newer(stands(connection, store.where), row["version"], store.where)
         connection.execute(sa.insert(tables.releases), [{**row, "done": False}])
     try:
         progress.stage("writing")
@@ -181,6 +183,7 @@ def _place(store: Store, number: int, path: Path, mark: str, *, force: bool) -> 
 def _enter(store: Store, connection: sa.Connection, publication: Publication) -> None:
     """The release becomes part of the history, with the classes that have changed since the last one."""
     stand = stands(connection, store.where)
+    refuse_newer(stand, publication.row["version"], store.where)
     sums = Sums(stand["sums"])
     version, classes = publication.row["version"], tables.classes
     known: dict[int, tuple[int, str]] = {}
@@ -202,7 +205,7 @@ def _enter(store: Store, connection: sa.Connection, publication: Publication) ->
     store.insert(connection, classes, tables.CLASS, new)
     connection.execute(sa.insert(tables.releases), [publication.row])
     sums.add("releases", seal_rows([tuple(publication.row[name] for name in tables.RELEASE)]))
-    connection.execute(sa.update(tables.vault).values(sums=sums.text()))
+    restand(connection, store.where, sums=sums.text())
 
 
 def recover(store: Store) -> None:
@@ -212,17 +215,17 @@ def recover(store: Store) -> None:
         if not row["done"]:
             _withdraw(store, row["number"], path, row["part"])
             continue
-        resume_parts(path, row["part"])
-        with suppress(OutputError):  # the release is in the history, and can be written again
-            _place(store, row["number"], path, row["part"], force=row["overwrites"])
+        with suppress(OSError):  # the release is in the history, and can be written again
+            complete_parts(path, row["part"], force=row["overwrites"])
+        _forget_mark(store, row["number"])
 
 
 def unfinished(store: Store) -> list[dict[str, Any]]:
-    """Releases that somebody on this machine has begun to publish."""
+    """Releases that somebody has begun to publish on this machine, or where its temporary files can be seen."""
     releases = tables.releases
-    mine = releases.c.part.is_not(None), releases.c.host == platform.node()
     with store.read() as connection:
-        return rows_of(connection, sa.select(releases).where(*mine))
+        rows = rows_of(connection, sa.select(releases).where(releases.c.part.is_not(None)))
+    return [row for row in rows if row["host"] == platform.node() or has_parts(Path(row["file"]), row["part"])]
 
 
 def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:

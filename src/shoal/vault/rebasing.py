@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from shoal.errors import SchemaError
+from shoal.errors import SchemaError, whole_number
 from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
@@ -25,10 +25,11 @@ from shoal.vault import tables
 from shoal.vault.carried import check_types, encode
 from shoal.vault.dictionary import Dictionary, typed
 from shoal.vault.loading import State, load_dictionary, load_records, stands
+from shoal.vault.parts import sealed
 from shoal.vault.saving import Saving, frozen, outside
 from shoal.vault.seals import seal_rows
 from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
-from shoal.vault.store import chunks
+from shoal.vault.store import chunks, rows_of
 
 
 def originals(connection: sa.Connection, epoch: Epoch, where: str) -> pa.Table:
@@ -42,7 +43,7 @@ def originals(connection: sa.Connection, epoch: Epoch, where: str) -> pa.Table:
     if stored.people is not None:
         columns[epoch.schema.names(Role.PERSON)[0]] = pa.array(stored.people, pa.string())
     for j, name in enumerate(epoch.schema.quasi_identifiers):
-        ids = np.array(sorted(texts[name]))
+        ids = np.array(sorted(texts[name]))  # leaves without a name among them, which nobody has
         values = typed(epoch.schema.columns[name], [texts[name][i] for i in ids.tolist()]).combine_chunks()
         columns[name] = values.take(pa.array(np.searchsorted(ids, stored.cells[:, j])))
     columns |= {name: stored.carried[name] for name in stored.carried.column_names}
@@ -76,6 +77,8 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     given = {name: value for name, value in changes.items() if value is not None}
     if "maintainer" in given and "method" not in given:
         given["method"] = None
+    if "seed" in given:
+        whole_number("seed", given["seed"], least=0)
     if "k" in given:
         given["k"] = check_k(given["k"])
     if "schema" in given:
@@ -88,7 +91,7 @@ def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> 
     live = LivePartition.start(table, epoch.schema, epoch.settings(version), progress)
     carried = live.records().carried
     check_types(carried)
-    epoch = frozen(replace(epoch, carried=carried.schema.remove_metadata(), order=live.order), live)
+    epoch = frozen(replace(epoch, carried=carried.schema.remove_metadata(), order=live.order), live, version + 1)
     return State(version, epoch, live, Dictionary(epoch.schema))
 
 
@@ -107,7 +110,6 @@ def save_all(saving: Saving, state: State, next_id: int, kind: str) -> dict[str,
     saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
     numbers = {"next_id": live.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
     state.dictionary.take(turnovers)
-    state.epoch = replace(state.epoch, version=saving.version)
     saving.save_epoch(state.epoch)
     saving.log(kind, (len(alive) if kind == "create" else 0, 0, 0), live, outside(live), None)
     state.version, state.epochs_begun = saving.version, live.epoch
@@ -122,12 +124,58 @@ def replace_all(saving: Saving, schema: Schema) -> None:
     saving.connection.execute(sa.delete(records))
     for part in ("keys", "values", "groups"):
         saving.sums.set(part, 0)
+    _thaw(saving)
     hidden = set(schema.names(Role.IDENTIFIER))
     if hidden:
-        _hide(saving, hidden)
+        _hide_in_records(saving, hidden)
+        _hide_in_releases(saving, hidden)
 
 
-def _hide(saving: Saving, hidden: set[str]) -> None:
+def _thaw(saving: Saving) -> None:
+    """What earlier epochs froze is of no use any more, and names values of people who may have been deleted."""
+    for row in rows_of(saving.connection, sa.select(tables.epochs)):
+        epoch = Epoch.from_row(row, saving.store.where)
+        saving.save_epoch(replace(epoch, domains={}, reference=None))
+
+
+def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
+    """Take columns out of what earlier releases looked like, and were said to be."""
+    connection, releases = saving.connection, tables.releases
+    positions: dict[int, list[int]] = {}  # of hidden quasi-identifiers, by epoch
+    for row in rows_of(connection, sa.select(tables.epochs)):
+        names = Epoch.from_row(row, saving.store.where).schema.quasi_identifiers
+        positions[row["number"]] = [j for j, name in enumerate(names) if name in hidden]
+    history = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)))
+    for row in history:
+        layout, manifest = json.loads(row["layout"]), json.loads(row["manifest"])
+        gone = [name for name in layout["order"] if name in hidden]
+        if not gone:
+            continue
+        layout["order"] = [name for name in layout["order"] if name not in hidden]
+        manifest["columns"] = {name: facts for name, facts in manifest["columns"].items() if name not in hidden}
+        manifest["hidden"] = [*manifest.get("hidden", []), *gone]
+        changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
+        connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
+    saving.sums.set("releases", sealed(connection, "releases"))
+    if any(positions.values()):
+        _hide_in_classes(saving, positions, {row["version"]: row["epoch"] for row in history})
+
+
+def _hide_in_classes(saving: Saving, positions: dict[int, list[int]], epochs: dict[int, int]) -> None:
+    """A class belongs to the epoch of the release that first showed it."""
+    kept = []
+    for groups, since, until, texts in chunks(saving.connection, tables.classes, tables.CLASS):
+        for group, first, last, text in zip(groups, since, until, texts, strict=True):
+            cells = json.loads(text)
+            for j in positions.get(epochs.get(first, 0), ()):
+                cells[j] = None
+            kept.append((group, first, last, encode(cells)))
+    saving.connection.execute(sa.delete(tables.classes))
+    saving.store.insert(saving.connection, tables.classes, tables.CLASS, kept)
+    saving.sums.set("classes", seal_rows(kept))
+
+
+def _hide_in_records(saving: Saving, hidden: set[str]) -> None:
     """Take columns out of past records."""
     past, kept = tables.past_records, []
     for numbers, keys, texts in chunks(saving.connection, past, tables.PAST_RECORD):

@@ -17,15 +17,17 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied, LivePartition
 from shoal.records.codebook import CodeBook
+from shoal.schema import Column
 from shoal.vault import tables
 from shoal.vault.carried import to_texts
-from shoal.vault.dictionary import Dictionary, Turnover
+from shoal.vault.dictionary import Dictionary, Turnover, Value, keeps_leaves
 from shoal.vault.erasing import kept_reference
-from shoal.vault.loading import State, seal_records
+from shoal.vault.loading import State, seal_records, stands
 from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import Epoch, as_json
+from shoal.vault.settings import Epoch, as_json, digest
 from shoal.vault.store import Store, among, delete_among, rows_among
 
 MOST_TOUCHED = 1_000_000  # of a larger batch it is not kept whom it touched
@@ -48,6 +50,18 @@ class Sums:
 
     def text(self) -> str:
         return as_json({part: f"{found:x}" for part, found in self._sums.items()})
+
+
+def restand(connection: sa.Connection, where: str, **changed: object) -> None:
+    """Change where the vault stands, and seal it."""
+    row = {**stands(connection, where), **changed}
+    connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
+
+
+def refuse_newer(stand: Mapping[str, Any], version: int, where: str) -> None:
+    """A writer who has lost his turn, with the connection that held it, must not write over what came since."""
+    if stand["version"] != version:
+        raise VaultBusy("another process has changed the vault meanwhile.", hint="Do it again.", file=where)
 
 
 def now() -> str:
@@ -130,8 +144,8 @@ class Saving:
             self.sums.add(part, sealed)
         self.store.insert(self.connection, tables.records, tables.RECORD, list(zip(*columns, strict=True)))
 
-    def turn_over(self, turnovers: Sequence[Turnover], dictionary: Dictionary) -> None:
-        """Values come, and go with those who had them."""
+    def turn_over(self, turnovers: Sequence[Turnover], dictionary: Dictionary, columns: Mapping[str, Column]) -> None:
+        """Values come, and go with those who had them. `columns`: of the schema."""
         new = [value for turnover in turnovers for value in turnover.new]
         self.sums.add("dictionary", seal_rows(new))
         self.store.insert(self.connection, tables.dictionary, tables.VALUE, new)
@@ -142,9 +156,13 @@ class Saving:
             here = table.c.name == column.name
             wanted = sa.select(*(table.c[name] for name in tables.VALUE))
             for condition in among(table.c.id, np.array(turnover.gone)):
-                rows = [tuple(row) for row in self.connection.execute(wanted.where(here, condition))]
+                rows = [Value(*row) for row in self.connection.execute(wanted.where(here, condition))]
                 self.sums.remove("dictionary", seal_rows(rows))
                 self.connection.execute(sa.delete(table).where(here, condition))
+                if keeps_leaves(columns[column.name]):
+                    nameless = [value._replace(value=None) for value in rows if value.frequency is not None]
+                    self.sums.add("dictionary", seal_rows(nameless))
+                    self.store.insert(self.connection, table, tables.VALUE, nameless)
 
     def rewrite_dictionary(self, books: Sequence[CodeBook], turnovers: Sequence[Turnover], known: Dictionary) -> None:
         """An epoch begins: every value has a new frequency. `turnovers`: what the dictionary has not taken yet."""
@@ -191,7 +209,7 @@ class Saving:
 
     def stand(self, **changed: object) -> None:
         """Where the vault stands now."""
-        self.connection.execute(sa.update(tables.vault).values(sums=self.sums.text(), **changed))
+        restand(self.connection, self.store.where, sums=self.sums.text(), **changed)
 
     # What stays of what goes
 
@@ -231,7 +249,7 @@ def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> l
     saving.move(live.ids[stayed], live.labels[stayed])
     keys = [*arrivals.inserted, *arrivals.updated]
     saving.add(come, keys, arrivals.people, cells, arrivals.carried, live.labels[applied.come])
-    saving.turn_over(turnovers, state.dictionary)
+    saving.turn_over(turnovers, state.dictionary, state.epoch.schema.columns)
     counts = applied.inserted, applied.updated, applied.deleted
     touched = np.unique(np.concatenate([gone, come, live.ids[stayed]]))
     saving.log(kind, counts, live, outside(live), touched)
@@ -246,10 +264,10 @@ def with_types(epoch: Epoch, arrivals: pa.Table) -> Epoch:
     return epoch if carried.equals(epoch.carried) else replace(epoch, carried=carried)
 
 
-def frozen(epoch: Epoch, live: LivePartition) -> Epoch:
-    """The epoch with what the live partition has frozen when it began."""
+def frozen(epoch: Epoch, live: LivePartition, version: int) -> Epoch:
+    """The epoch with what the live partition has frozen when it began, with the batch of this version."""
     domains = {book.name: book.domain for book in live.books if book.domain is not None}
-    return replace(epoch, domains=domains, reference=kept_reference(live))
+    return replace(epoch, version=version, domains=domains, reference=kept_reference(live))
 
 
 def outside(live: LivePartition) -> dict[str, float]:

@@ -12,6 +12,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
@@ -34,6 +36,30 @@ def seal_rows(rows: Sequence[tuple[Any, ...]]) -> int:
     return seal(*zip(*rows, strict=True)) if rows else 0
 
 
+def content_seal(table: pa.Table) -> int:
+    """A checksum of a table: names, types, values and their order; the same however its memory is laid out."""
+    found = 0
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        found = crc32(f"{name}:{column.type}:{len(column)}".encode(), found)
+        found = crc32(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes(), found)
+        texts = (
+            column.cast(pa.string()).fill_null("") if not pa.types.is_null(column.type) else pa.array([], pa.string())
+        )
+        found = crc32(pc.binary_length(texts).to_numpy().tobytes(), found)
+        found = crc32(_bytes(texts), found)
+    return found
+
+
+def _bytes(texts: pa.Array) -> memoryview:
+    """The bytes of all texts, one after the other."""
+    _, offsets, content = texts.buffers()
+    if content is None or not len(texts):
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return memoryview(content)[int(ends[0]) : int(ends[-1])]
+
+
 def moved(total: int, *, added: int = 0, removed: int = 0) -> int:
     """The sum when rows have come and gone."""
     return (total + added - removed) & WORD
@@ -50,6 +76,8 @@ def _words(field: Any) -> Hashes:
         words = np.array(list(map(crc32, map(str.encode, known))), np.uint64)
     elif kind is bytes:
         words = np.array(list(map(crc32, known)), np.uint64)
+    elif kind is float:
+        words = np.array(known, np.float64).view(np.uint64)
     else:
         words = np.array(known, np.int64).astype(np.uint64)
     if not nothing:

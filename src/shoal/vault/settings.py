@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.anonymize import rules_for
-from shoal.errors import InternalError, VaultError
+from shoal.errors import InternalError
 from shoal.hierarchies import FlatValues, Hierarchy, IntervalLevels
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.maintain.live import Settings
 from shoal.privacy.sensitive import Distribution
 from shoal.schema import Column, ColumnType, Schema
+from shoal.vault.damage import damaged
 
 PARTS = ("schema", "settings", "layout", "frozen")
 ASKED = ("l", "t", "diversity", "c", "alpha")
@@ -73,13 +74,13 @@ class Epoch:
             "layout": self.layout(),
             "frozen": {"domains": {name: list(ends) for name, ends in self.domains.items()}, "reference": reference},
         }
-        texts = {name: as_json(part) for name, part in parts.items()}
-        return {"number": self.number, "version": self.version, **texts, "sha256": _digest(texts)}
+        row = {"number": self.number, "version": self.version, **{name: as_json(part) for name, part in parts.items()}}
+        return {**row, "sha256": digest(row)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], where: str) -> Epoch:
-        if row["sha256"] != _digest(row):
-            raise VaultError("the vault is damaged: its settings are not what was stored.", file=where)
+        if row["sha256"] != digest(row):
+            raise damaged(where, "its settings are not what was stored")
         parts = {name: json.loads(row[name]) for name in PARTS}
         settings, frozen = parts["settings"], parts["frozen"]
         order, carried = layout_from(row["layout"])
@@ -112,8 +113,9 @@ def _plain(number: Any) -> object:
     return number.item()
 
 
-def _digest(texts: Mapping[str, Any]) -> str:
-    return hashlib.sha256("\n".join(texts[name] for name in PARTS).encode()).hexdigest()
+def digest(row: Mapping[str, Any]) -> str:
+    """The SHA-256 of a row, but for the column that keeps it."""
+    return hashlib.sha256(as_json({name: row[name] for name in sorted(row) if name != "sha256"}).encode()).hexdigest()
 
 
 def schema_facts(schema: Schema) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import filelock
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from shoal.errors import VaultBusy, VaultError
+from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.vault import tables
 from shoal.vault.store import Row
 
@@ -48,21 +48,24 @@ MEANINGS = {
 
 class Sqlite:
     def __init__(self, path: str) -> None:
+        if "\0" in path:
+            raise ParameterError("a path cannot hold a zero byte.")
         self.in_memory = path == IN_MEMORY
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the process may go elsewhere
         self.where = path
         self._turns = threading.Lock()  # of writers, where there is no file to lock
-        options: dict[str, Any] = {"hide_parameters": True}
-        if self.in_memory:
-            options |= {"poolclass": sa.pool.StaticPool}
-        self.engine = sa.create_engine("sqlite://", creator=self._connect, **options)
+        # Of a file, a connection for every transaction that is open; of a database in memory there is but one.
+        pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool}
+        if not self.in_memory:
+            pool = {"poolclass": sa.pool.QueuePool, "max_overflow": -1}
+        self.engine = sa.create_engine("sqlite://", creator=self._connect, hide_parameters=True, **pool)
         sa.event.listen(self.engine, "begin", _begin)
 
     def _connect(self) -> sqlite3.Connection:
         """A connection with our settings; transactions begin when we say so (see `_begin`)."""
         name = IN_MEMORY
         if not self.in_memory:
-            name = f"file:{quote(str(self.path.absolute()))}?mode={'rw' if self._writable() else 'ro&immutable=1'}"
+            name = f"file:{quote(str(self.path))}?mode={'rw' if self._writable() else 'ro&immutable=1'}"
         connection = sqlite3.connect(name, uri=True, check_same_thread=False, isolation_level=None)
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -95,6 +98,8 @@ class Sqlite:
                 start = file.read(100)
         except OSError as problem:
             raise VaultError(f"the vault cannot be opened: {problem.strerror}.", file=self.where) from None
+        if not start:  # the making of a vault has got this far, or somebody else has made room for one
+            return False
         marked = start.startswith(HEADER) and int.from_bytes(start[68:72], "big") == tables.APPLICATION
         if not marked:
             raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
@@ -199,7 +204,7 @@ class Sqlite:
         with self.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def size(self) -> int | None:
+    def size(self, connection: sa.Connection) -> int | None:
         if self.in_memory:
             return None
         files = (self.path, self._beside("-wal"))

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from shoal.schema import Role
 from shoal.vault import tables
+from shoal.vault.damage import damaged
 from shoal.vault.facts import Status
 from shoal.vault.history import last_release
-from shoal.vault.loading import check, current_epoch, damaged, stands
+from shoal.vault.loading import check, current_epoch, stands
 from shoal.vault.seals import moved, seal
 from shoal.vault.store import Store, chunks, row_of
 
@@ -62,7 +63,7 @@ def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Sta
         deleted_since=int(deleted),
         source_position=stand["source_position"],
         keys_hashed=keys_hashed,
-        size=store.backend.size(),
+        size=store.backend.size(connection),
     )
 
 

@@ -63,7 +63,7 @@ class Backend(Protocol):
     def compact(self) -> None:
         """Give back room, and forget what was overwritten."""
 
-    def size(self) -> int | None:
+    def size(self, connection: sa.Connection) -> int | None:
         """Bytes on disk."""
 
     def close(self) -> None: ...
@@ -76,7 +76,7 @@ class Store:
         self.backend = backend
         self.where = backend.where
         # A database in memory has one connection: its transactions come one after the other, whatever the thread.
-        self._alone: AbstractContextManager[Any] = threading.Lock() if backend.in_memory else nullcontext()
+        self._alone: AbstractContextManager[Any] = threading.RLock() if backend.in_memory else nullcontext()
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -124,9 +124,17 @@ class Store:
             return
         except DBAPIError as problem:
             error = self.backend.explained(problem)
+            _scrub(problem)
         except SQLAlchemyError as problem:
             error = VaultError(f"the database cannot be used: {type(problem).__name__}.", file=self.where)
         raise error from None
+
+
+def _scrub(problem: DBAPIError) -> None:
+    """Python hangs the driver's error on ours; whoever looks there shall find no row of the data."""
+    problem.params = problem.orig = None
+    problem.args = (type(problem).__name__,)
+    problem.__cause__ = problem.__context__ = problem.__traceback__ = None
 
 
 def open_backend(where: object) -> Backend:

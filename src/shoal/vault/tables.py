@@ -36,7 +36,6 @@ vault = Table(
     metadata,
     Column("id", Integer, primary_key=True),  # 1
     Column("format", Integer, nullable=False),  # of these tables
-    Column("name", Text, nullable=False),  # random; a backup has the same
     Column("created", Text, nullable=False),  # UTC
     Column("version", BigInteger, nullable=False),  # of the last batch
     Column("epoch", Integer, nullable=False),
@@ -45,6 +44,7 @@ vault = Table(
     Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
     Column("source_position", Text),  # how far a source has been followed; opaque
     Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see seals.py
+    Column("sha256", Text, nullable=False),  # of this row
 )
 
 # What records are held to, and what is frozen as long as it is (docs/vault.md: epochs).
@@ -57,7 +57,7 @@ epochs = Table(
     Column("settings", Text, nullable=False),  # JSON: k, rules, measure, maintainer, method, seed
     Column("layout", Text, nullable=False),  # JSON: the order of the published columns; types of the carried ones
     Column("frozen", Text, nullable=False),  # JSON: domains; the reference distribution of t-closeness
-    Column("sha256", Text, nullable=False),  # of the four above
+    Column("sha256", Text, nullable=False),  # of all above
 )
 
 # The values of quasi-identifiers. A value has one number in its column as long as somebody has it.
@@ -152,6 +152,7 @@ releases = Table(
     Column("manifest", Text, nullable=False),  # JSON: what the recipient was told
     Column("layout", Text, nullable=False),  # JSON, as in `epochs`: order of the columns, types of the carried ones
     Column("sha256", Text, nullable=False),  # of the file as it was written
+    Column("content", BigInteger),  # a checksum of the rows as they were; null: a column was taken out since
     Column("rows", BigInteger, nullable=False),
     Column("classes", BigInteger, nullable=False),
     Column("smallest_class", BigInteger, nullable=False),
@@ -170,10 +171,8 @@ PAST_RECORD = ("id", "key", "carried")
 MEMBERSHIP = ("record_id", "since", "until", "group_id")
 CLASS = ("group_id", "since", "until", "cells")
 VALUE = ("id", "name", "value", "frequency")
-# Of a batch all but the loss and the numbers of those whom it touched, which `compact` may forget.
-BATCH = (
-    "version", "at", "kind", "inserted", "updated", "deleted", "records", "groups", "smallest", "obstacles", "outside"
-)  # fmt: skip
-RELEASE = ("number", "version", "epoch", "shuffle_key", "manifest", "layout", "sha256", "rows", "classes")
+BATCH = tuple(column.name for column in batches.columns)
+# Of a release all but how far it is, and what is known of its file before it is written.
+RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "host", "part", "overwrites"))
 
 ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, releases)

@@ -23,6 +23,7 @@ from shoal.maintain.live import Applied
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, key_of
+from shoal.records.normalize import as_text
 from shoal.records.sources import open_source
 from shoal.release import Release
 from shoal.release.write import check_target
@@ -55,6 +56,8 @@ class Vault:
         """Use `Vault.create` or `Vault.open`."""
         self._store, self._epoch, self._hashing = opened.store, opened.epoch, opened.hashing
         self._state: loading.State | None = opened.state
+        if isinstance(wait, bool) or not isinstance(wait, int | float) or not wait >= 0:
+            raise ParameterError(f"wait must be a number of seconds. Got {wait!r} instead.")
         self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
         self._closed = False
@@ -181,7 +184,8 @@ class Vault:
         """The hash of a key, as `groups()` and `export()` show it."""
         if self._hashing is None:
             raise ParameterError("the vault was opened without a key secret.", hint="Open it with key_secret=….")
-        return self._hashing.of(str(key).strip(), Role.KEY)
+        (text,) = as_text("", pa.array([key]), ()).to_pylist()  # as a batch reads it: 1.0 is 1
+        return self._hashing.of(text, Role.KEY)
 
     def status(self) -> Status:
         """How the vault stands, without a look at its records."""
@@ -294,7 +298,7 @@ class Vault:
             return Optimized(state.version, before, after, dry_run)
 
     def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
-        if source_position is not None and not isinstance(source_position, str):
+        if source_position is not None and not _is_text(source_position):
             raise ParameterError("source_position must be a text.")
         if self._hashing is None and self._keys_hashed:
             raise VaultError(
@@ -344,7 +348,7 @@ class Vault:
         neither the history nor the disk has anything of it. (Should the file's name be taken at the last moment, the
         release is in the history, and the error says so.)
         """
-        path = None if output is None else Path(output)
+        path = None if output is None else _path(output)
         if path is not None:
             check_target(path, force=force, source=None if "://" in self.where else self.where)
         with self._writing(progress) as state:
@@ -384,7 +388,7 @@ class Vault:
         elif clear_rules and any(value is not None for value in (asked or {}).values()):
             raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
         if schema is not None and not isinstance(schema, Schema):
-            schema = Schema.load(schema)
+            schema = Schema.load(_path(schema))
         changes = {
             "k": k,
             "schema": schema,
@@ -408,7 +412,7 @@ class Vault:
     def backup(self, path: str | Path, *, force: bool = False, progress: Progress = SILENT) -> Path:
         """A copy of one moment as a vault file of its own, while others read and write."""
         self._refuse_closed()
-        path = Path(path)
+        path = _path(path)
         making.backup(
             self._store, path, lambda target, writing: care.copy(self._store, target, writing, progress), force=force
         )
@@ -465,8 +469,24 @@ class Vault:
         return given
 
 
+def _path(given: object) -> Path:
+    if not isinstance(given, str | Path) or "\0" in str(given) or not _is_text(str(given)):
+        raise ParameterError(f"this must be the path of a file. Got {type(given).__name__} instead.")
+    return Path(given)
+
+
+def _is_text(given: object) -> bool:
+    """A text that can be written: no half of a character."""
+    try:
+        return isinstance(given, str) and given.encode() is not None
+    except UnicodeError:
+        return False
+
+
 def _given(rows: object) -> object:
     """A list of dicts is a table as well."""
+    if isinstance(rows, list | tuple) and not rows:
+        return None
     if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
         try:

@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
@@ -113,11 +113,7 @@ def rebase(
         done = held.rebase(
             k=k,
             schema=described,
-            l=per_column("-l", l),
-            t=per_column("-t", t),
-            diversity=per_column("--diversity", diversity, str),
-            c=c,
-            alpha=per_value(alpha, protected),
+            **asked(l, t, diversity, c, alpha, protected),
             clear_rules=no_rules,
             method=method,
             measure=measure,

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, per_column, per_value
+from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_obstacles
 from shoal.cli.vault.options import (
@@ -68,11 +68,7 @@ def init(
             described,
             k=k,
             data=data,
-            l=per_column("-l", l),
-            t=per_column("-t", t),
-            diversity=per_column("--diversity", diversity, str),
-            c=c,
-            alpha=per_value(alpha, described.names(shoal.Role.SENSITIVE)),
+            **asked(l, t, diversity, c, alpha, described.names(shoal.Role.SENSITIVE)),
             method=method,
             measure=measure,
             maintainer=maintainer,

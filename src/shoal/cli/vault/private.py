@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
-from shoal.release.write import EXISTS, FORMATS, OVERWRITE
+from shoal.release.write import EXISTS, FORMATS, OVERWRITE, place
 
 OWNER_ONLY = 0o600
 
@@ -40,7 +40,10 @@ def write_private(table: pa.Table, path: Path, *, force: bool) -> None:
             _write(table, file, path)
             file.flush()
             os.fsync(file.fileno())
-        _place(part, path, force=force)
+        if force:
+            part.replace(path)
+        else:
+            place(part, path)
     except OSError as problem:
         raise OutputError(f"cannot be written: {problem.strerror or type(problem).__name__}.", file=str(path)) from None
     finally:
@@ -58,18 +61,3 @@ def _write(table: pa.Table, file: BinaryIO, path: Path) -> None:
     except pa.ArrowException:  # its message may quote a value
         pass
     raise OutputError(f"a column holds values that {path.suffix} cannot express.", file=str(path))
-
-
-def _place(part: Path, path: Path, *, force: bool) -> None:
-    """Give the finished part its name, unless that name is taken."""
-    if force:
-        part.replace(path)
-        return
-    try:
-        path.hardlink_to(part)
-    except FileExistsError:
-        raise OutputError(EXISTS, hint=OVERWRITE, file=str(path)) from None
-    except OSError:  # a file system without links
-        if path.exists():
-            raise OutputError(EXISTS, hint=OVERWRITE, file=str(path)) from None
-        part.replace(path)

@@ -1,0 +1,46 @@
+"""The parts of the tables that are not read when records are changed, and their seals."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from shoal.vault import tables
+from shoal.vault.damage import damaged
+from shoal.vault.loading import stands
+from shoal.vault.seals import moved, seal
+from shoal.vault.store import chunks
+
+
+class Part(NamedTuple):
+    table: sa.Table
+    columns: tuple[str, ...]  # that are sealed
+    what: str  # for people
+
+
+PARTS = {
+    "past": Part(tables.past_records, tables.PAST_RECORD, "past records"),
+    "memberships": Part(tables.memberships, tables.MEMBERSHIP, "memberships"),
+    "classes": Part(tables.classes, tables.CLASS, "classes"),
+    "batches": Part(tables.batches, tables.BATCH, "the log"),
+    "releases": Part(tables.releases, tables.RELEASE, "releases"),
+}
+
+
+def sealed(connection: sa.Connection, part: str) -> int:
+    """The seal of a part as it is now."""
+    table, columns, _ = PARTS[part]
+    in_history = [tables.releases.c.done.is_(True)] if part == "releases" else []
+    found = 0
+    for some in chunks(connection, table, columns, *in_history):
+        found = moved(found, added=seal(*some))
+    return found
+
+
+def check_part(connection: sa.Connection, part: str, where: str) -> None:
+    """Raise Damaged if a part is not what was stored."""
+    sums = json.loads(stands(connection, where)["sums"])
+    if int(sums.get(part, "0"), 16) != sealed(connection, part):
+        raise damaged(where, f"{PARTS[part].what}: not what was stored")
