@@ -192,7 +192,7 @@ def test_a_column_that_becomes_an_identifier_leaves_history(tmp_path: Path) -> N
         assert not [mark for mark in (b"pox", b"Springfield", b"Shelbyville") if mark in stored(where)]
         release = vault.release(1)
         assert release.table.column_names == ["age"]
-        assert release.manifest["hidden"] == ["town", "s"]
+        assert set(release.manifest["hidden"]) == {"s", "town"}  # type: ignore[call-overload]  # JSON
         vault.publish()
         assert vault.check().ok
         vault.backup(tmp_path / "copy")
@@ -336,7 +336,7 @@ DAMAGE: dict[str, sa.Update] = {
     "manifest": sa.update(tables.releases).values(manifest="{"),
     "k of a release": sa.update(tables.releases).values(k=99),
     "log": sa.update(tables.batches).values(loss=1.5),
-    "touched": sa.update(tables.batches).where(tables.batches.c.version == 2).values(touched=b"\1" + b"\0" * 7),
+    "touched": sa.update(tables.touches).where(tables.touches.c.version == 2).values(records=b"\1" + b"\0" * 7),
     "version": sa.update(tables.vault).values(version=7),
     "next number": sa.update(tables.vault).values(next_id=1),
     "epoch": sa.update(tables.epochs).values(version=9),
@@ -374,8 +374,8 @@ def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:
         two.insert(people(1, 100))
         one.delete(["p5"])
         with one._store.write() as connection:
-            last = tables.batches.c.version == one.status().version
-            connection.execute(sa.update(tables.batches).where(last).values(touched=b"\x63" + b"\0" * 7))
+            last = tables.touches.c.version == one.status().version
+            connection.execute(sa.update(tables.touches).where(last).values(records=b"\x63" + b"\0" * 7))
         two.insert(people(1, 101))
         assert two.publish().table.num_rows == 31
 

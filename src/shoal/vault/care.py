@@ -11,9 +11,9 @@ from shoal.errors import ShoalError, VaultError
 from shoal.progress import Progress
 from shoal.vault import tables
 from shoal.vault.facts import Checked, Compacted
-from shoal.vault.history import entries, rebuilt
+from shoal.vault.history import counted_erased, entries, rebuilt
 from shoal.vault.loading import current_epoch, load, stands
-from shoal.vault.parts import PARTS, check_part, sealed
+from shoal.vault.parts import PARTS, check_part
 from shoal.vault.saving import Sums, restand
 from shoal.vault.store import Store, chunks, rows_of
 from shoal.verify import verify
@@ -30,7 +30,7 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
     records, releases = 0, 0
     progress.stage("checking the database")
     with suppress_damage(problems):
-        problems += store.backend.integrity()
+        problems += store.integrity()
     looked_at.append("database")
     with suppress_damage(problems), store.read() as connection:
         state = load(connection, store.where, progress)
@@ -44,10 +44,12 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
             check_part(connection, part, store.where)
             looked_at.append(PARTS[part].what)
     with suppress_damage(problems), store.read() as connection:
-        known = entries(connection)
+        known = entries(connection, store.where)
         releases = len(known)
         progress.stage("checking releases", releases)
         for entry in known:
+            if counted_erased(connection, entry.version) != entry.erased:
+                problems.append(f"release {entry.number}: not as many rows are erased as it says")
             problems += _check_release(connection, store, entry.number, entry.epoch, entry.erased)
             progress.advance(1)
         if files:
@@ -106,12 +108,11 @@ def compact(store: Store) -> Compacted:
     """Give back room, and forget what was overwritten. The caller has the writer's turn."""
     with store.write() as connection:
         before = store.backend.size(connection)
-        connection.execute(sa.update(tables.batches).values(touched=None))
+        connection.execute(sa.delete(tables.touches))
         sums = Sums(stands(connection, store.where)["sums"])
-        sums.set("batches", sealed(connection, "batches"))
+        sums.set("touches", 0)
         restand(connection, store.where, sums=sums.text())
-    with store.explaining():
-        store.backend.compact()
+    store.compact()
     with store.read() as connection:
         return Compacted(before, store.backend.size(connection))
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
 from shoal.errors import VaultError
 
 
@@ -11,3 +16,14 @@ class Damaged(VaultError):
 
 def damaged(where: str, what: str) -> Damaged:
     return Damaged(f"the vault is damaged: {what}.", hint="Restore a backup: shoal restore BACKUP VAULT.", file=where)
+
+
+@contextmanager
+def readable(where: str) -> Iterator[None]:
+    """Around reading: what has no sense any more is damage as well, before any seal has been looked at."""
+    try:
+        yield
+        return
+    except (ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException):  # their texts may quote a value
+        pass
+    raise damaged(where, "what is stored cannot be read") from None

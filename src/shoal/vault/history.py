@@ -24,7 +24,7 @@ from shoal.vault import tables
 from shoal.vault.carried import from_texts
 from shoal.vault.damage import damaged
 from shoal.vault.facts import Diff, Entry
-from shoal.vault.loading import check, current_epoch, seal_values, stands
+from shoal.vault.loading import VALUES, check, current_epoch, seal_of, stands
 from shoal.vault.parts import check_part
 from shoal.vault.seals import content_seal
 from shoal.vault.settings import layout_from
@@ -57,8 +57,9 @@ def last_release(connection: sa.Connection) -> Mapping[str, Any] | None:
     return row_of(connection, statement)
 
 
-def entries(connection: sa.Connection) -> list[Entry]:
-    """The history."""
+def entries(connection: sa.Connection, where: str) -> list[Entry]:
+    """The history, checked."""
+    check_part(connection, "releases", where)
     releases = tables.releases
     rows = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)).order_by(releases.c.number))
     return [
@@ -74,7 +75,7 @@ def entries(connection: sa.Connection) -> list[Entry]:
             loss=row["loss"],
             file=row["file"],
             sha256=row["sha256"],
-            erased=_erased(connection, row["version"]),
+            erased=row["erased"],
         )
         for row in rows
     ]
@@ -85,7 +86,8 @@ def _shown_at(version: int) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bo
     return memberships.c.since <= version, memberships.c.until > version
 
 
-def _erased(connection: sa.Connection, version: int) -> int:
+def counted_erased(connection: sa.Connection, version: int) -> int:
+    """How many rows of the release of a version cannot be rebuilt."""
     memberships, records, past = tables.memberships, tables.records, tables.past_records
     number = memberships.c.record_id
     statement = (
@@ -149,7 +151,7 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     if erased or row["content"] is None:  # it is not what it was; are the parts that it is made of?
         for part in ("past", "memberships", "classes"):
             check_part(connection, part, where)
-        check(where, json.loads(stands(connection, where)["sums"]), "values", seal_values(connection), "records")
+        check(where, json.loads(stands(connection, where)["sums"]), "values", seal_of(connection, VALUES), "records")
     elif content_seal(table) != row["content"]:
         raise damaged(where, f"release {number} is not what was published")
     manifest = json.loads(row["manifest"])
@@ -188,7 +190,10 @@ def _cells(connection: sa.Connection, version: int, groups: Longs, names: list[s
 
 
 def difference(connection: sa.Connection, before: int, after: int, where: str) -> Diff:
-    """What has become of one release in another."""
+    """What has become of one release in another; the parts that say so are checked."""
+    for part in ("releases", "memberships", "classes"):
+        check_part(connection, part, where)
+    check(where, json.loads(stands(connection, where)["sums"]), "groups", seal_of(connection, tables.GROUP), "groups")
     first, second = (release_row(connection, number, where) for number in (before, after))
     old, new = (members_at(connection, row["version"]) for row in (first, second))
     old_look, new_look = (classes_at(connection, row["version"]) for row in (first, second))

@@ -7,7 +7,7 @@ is loaded is held against its seals.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,10 +163,13 @@ def seal_records(columns: list[tuple[Any, ...]]) -> dict[str, int]:
     }
 
 
-def seal_values(connection: sa.Connection) -> int:
-    """The seal of what records hold, as it is now."""
+VALUES = ("id", "person", "cells", "carried")
+
+
+def seal_of(connection: sa.Connection, names: Sequence[str]) -> int:
+    """The seal of some columns of the records, as they are now."""
     found = 0
-    for columns in chunks(connection, tables.records, ["id", "person", "cells", "carried"]):
+    for columns in chunks(connection, tables.records, names):
         found = moved(found, added=seal(*columns))
     return found
 
@@ -216,9 +219,9 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
 
 def touched_since(connection: sa.Connection, version: int, last: int) -> NDArray[np.int64] | None:
     """The numbers of the records that batches after a version have touched; None: not known of all of them."""
-    batches = tables.batches
-    found = connection.scalars(sa.select(batches.c.touched).where(batches.c.version > version)).all()
-    if len(found) != last - version or any(one is None for one in found):
+    touches = tables.touches
+    found = connection.scalars(sa.select(touches.c.records).where(touches.c.version > version)).all()
+    if len(found) != last - version:
         return None
     return np.unique(np.concatenate([np.frombuffer(one, "<i8") for one in found])).astype(np.int64)
 

@@ -14,6 +14,7 @@ from shoal.records.changes import key_of
 from shoal.records.reading import read_for
 from shoal.schema import Schema
 from shoal.vault import care, making, publishing, tables
+from shoal.vault.damage import readable
 from shoal.vault.keys import KeyHash, right_secret
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.migrations import format_of, migrate
@@ -93,12 +94,13 @@ def opened(where: str | Path, key_secret: str | bytes | None, wait: float) -> Op
     """Open a vault that is there: brought up to date, and tidied up."""
     store = Store(open_backend(where))
     try:
-        with store.explaining():
-            if not store.backend.exists():
-                hint = "Make one with: shoal init."
-                raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
+        with readable(store.where), store.explaining():
+            there = store.backend.exists()
+        if not there:
+            hint = "Make one with: shoal init."
+            raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
         migrate(store, wait)
-        with store.read() as connection:
+        with readable(store.where), store.read() as connection:
             stand = stands(connection, store.where)
             epoch = current_epoch(connection, stand["epoch"], store.where)
         hashing = right_secret(key_secret, stand["key_check"], store.where)

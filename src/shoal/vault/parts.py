@@ -25,11 +25,12 @@ PARTS = {
     "memberships": Part(tables.memberships, tables.MEMBERSHIP, "memberships"),
     "classes": Part(tables.classes, tables.CLASS, "classes"),
     "batches": Part(tables.batches, tables.BATCH, "the log"),
+    "touches": Part(tables.touches, tables.TOUCH, "the log"),
     "releases": Part(tables.releases, tables.RELEASE, "releases"),
 }
 
 
-def sealed(connection: sa.Connection, part: str) -> int:
+def seal_of_part(connection: sa.Connection, part: str) -> int:
     """The seal of a part as it is now."""
     table, columns, _ = PARTS[part]
     in_history = [tables.releases.c.done.is_(True)] if part == "releases" else []
@@ -42,5 +43,5 @@ def sealed(connection: sa.Connection, part: str) -> int:
 def check_part(connection: sa.Connection, part: str, where: str) -> None:
     """Raise Damaged if a part is not what was stored."""
     sums = json.loads(stands(connection, where)["sums"])
-    if int(sums.get(part, "0"), 16) != sealed(connection, part):
+    if int(sums.get(part, "0"), 16) != seal_of_part(connection, part):
         raise damaged(where, f"{PARTS[part].what}: not what was stored")

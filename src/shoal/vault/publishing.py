@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from shoal.anonymize import released
-from shoal.errors import OutputError, Unchanged, VerificationError
+from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
 from shoal.partition import Partition
 from shoal.progress import Progress
 from shoal.release import Release
@@ -103,6 +103,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
         "k": release.k,
         "loss": live.loss_of(partition.lo, partition.hi, partition.sizes),
+        "erased": 0,
         "file": None,
         "host": None,
         "part": None,
@@ -158,7 +159,8 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
             connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
             _enter(store, connection, publication)
     except BaseException:
-        _withdraw(store, number, path, mark)
+        with suppress(VaultError):  # if it does not work now, the next one to come does it
+            _withdraw(store, number, path, mark)
         raise
     _place(store, number, path, mark, force=force)
 
@@ -231,12 +233,13 @@ def unfinished(store: Store) -> list[dict[str, Any]]:
 def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:
     """Nothing is left of a release that was only intended; unless it did become part of the history."""
     releases = tables.releases
+    this = releases.c.number == number, releases.c.part == mark
+    with store.read() as connection:
+        if connection.scalar(sa.select(releases.c.done).where(*this)):
+            return  # the commit has worked, and only word of it was lost
+    discard_parts(path, mark)  # first: it may be room that is lacking
     with store.write() as connection:
-        done = connection.scalar(sa.select(releases.c.done).where(releases.c.number == number, releases.c.part == mark))
-        if done:  # the commit has worked, and only word of it was lost
-            return
-        connection.execute(sa.delete(releases).where(releases.c.number == number, releases.c.part == mark))
-    discard_parts(path, mark)
+        connection.execute(sa.delete(releases).where(*this))
 
 
 def _forget_mark(store: Store, number: int) -> None:

@@ -25,7 +25,7 @@ from shoal.vault import tables
 from shoal.vault.carried import check_types, encode
 from shoal.vault.dictionary import Dictionary, typed
 from shoal.vault.loading import State, load_dictionary, load_records, stands
-from shoal.vault.parts import sealed
+from shoal.vault.parts import seal_of_part
 from shoal.vault.saving import Saving, frozen, outside
 from shoal.vault.seals import seal_rows
 from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
@@ -156,7 +156,7 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
         manifest["hidden"] = [*manifest.get("hidden", []), *gone]
         changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
         connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
-    saving.sums.set("releases", sealed(connection, "releases"))
+    saving.sums.set("releases", seal_of_part(connection, "releases"))
     if any(positions.values()):
         _hide_in_classes(saving, positions, {row["version"]: row["epoch"] for row in history})
 

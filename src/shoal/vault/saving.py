@@ -26,6 +26,7 @@ from shoal.vault.carried import to_texts
 from shoal.vault.dictionary import Dictionary, Turnover, Value, keeps_leaves
 from shoal.vault.erasing import kept_reference
 from shoal.vault.loading import State, seal_records, stands
+from shoal.vault.parts import seal_of_part
 from shoal.vault.seals import moved, seal, seal_rows
 from shoal.vault.settings import Epoch, as_json, digest
 from shoal.vault.store import Store, among, delete_among, rows_among
@@ -92,7 +93,7 @@ class Saving:
         deleted = [row for row in rows if row[0] not in updated]
         self._remember_groups([(row[0], row[5], row[6]) for row in deleted])
         self.gone = [row[4] for row in rows]
-        self._erase([row[1] for row in deleted])
+        self._erase([row[0] for row in deleted], [row[1] for row in deleted])
         delete_among(self.connection, tables.records, "id", gone)
 
     def retire(self, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -186,8 +187,6 @@ class Saving:
         """The row of the batch: what it did, and how the vault stands after it."""
         standing = live.standing()
         obstacles = [] if standing.publishable else live.partition().obstacles()
-        if touched is not None and len(touched) > MOST_TOUCHED:
-            touched = None
         row = {
             "version": self.version,
             "at": now(),
@@ -201,10 +200,13 @@ class Saving:
             "loss": standing.loss,
             "obstacles": as_json(obstacles),
             "outside": as_json(outside),
-            "touched": None if touched is None else touched.astype("<i8").tobytes(),
         }
         self.connection.execute(sa.insert(tables.batches), [row])
         self.sums.add("batches", seal_rows([tuple(row[name] for name in tables.BATCH)]))
+        if touched is not None and len(touched) <= MOST_TOUCHED:
+            touches = [(self.version, touched.astype("<i8").tobytes())]
+            self.sums.add("touches", seal_rows(touches))
+            self.store.insert(self.connection, tables.touches, tables.TOUCH, touches)
         return row
 
     def stand(self, **changed: object) -> None:
@@ -229,12 +231,28 @@ class Saving:
         self.sums.add("past", seal_rows(kept))
         self.store.insert(self.connection, tables.past_records, tables.PAST_RECORD, kept)
 
-    def _erase(self, keys: Sequence[str]) -> None:
-        """Nothing stays of what the records with these keys ever were."""
+    def _erase(self, ids: Sequence[int], keys: Sequence[str]) -> None:
+        """Nothing stays of what the records with these numbers and keys ever were."""
         rows = rows_among(self.connection, tables.past_records, tables.PAST_RECORD, "key", keys)
         if rows:
             self.sums.remove("past", seal_rows(rows))
             delete_among(self.connection, tables.past_records, "key", keys)
+        self._count_erased(np.array([*ids, *(row[0] for row in rows)], np.int64))
+
+    def _count_erased(self, ids: NDArray[np.int64]) -> None:
+        """Releases that show records with these numbers have so many rows less that can be rebuilt."""
+        releases, columns = tables.releases, ("number", "version", "erased")
+        history = self.connection.execute(sa.select(*(releases.c[name] for name in columns))).all()
+        shown = rows_among(self.connection, tables.memberships, ["since", "until"], "record_id", ids) if history else []
+        if not shown:
+            return
+        since, until = np.array(shown, np.int64).T
+        for number, version, erased in history:
+            several = int(((since <= version) & (until > version)).sum())
+            if several:
+                more = sa.update(releases).where(releases.c.number == number).values(erased=erased + several)
+                self.connection.execute(more)
+        self.sums.set("releases", seal_of_part(self.connection, "releases"))
 
 
 def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> list[Turnover]:

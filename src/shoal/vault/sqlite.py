@@ -27,19 +27,23 @@ from shoal.vault.store import Row
 IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
 CACHE_KIB = 64 * 1024
-HEADER = b"SQLite format 3\0"
 BESIDE = ("-wal", "-shm", "-journal")
 
-# What SQLite's errors mean, by a part of their text (the text itself may name tables, never values).
+NO_ROOM = ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again.")
+UNREADABLE = ("the vault is damaged: SQLite cannot read it.", "Restore a backup: shoal restore BACKUP VAULT.")
+
+# What SQLite's errors mean, by a part of their text or code. (Texts may quote a value: they are not passed on.)
 MEANINGS = {
-    "full": ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again."),
+    "full": NO_ROOM,
+    "shmsize": NO_ROOM,  # for the index of the write-ahead log
     "readonly": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
     "read-only": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
     "not a database": ("is not a vault.", None),
-    "malformed": (
-        "the vault is damaged: SQLite cannot read it.",
-        "Restore a backup: shoal restore BACKUP VAULT.",
-    ),
+    "malformed": UNREADABLE,
+    "could not decode": UNREADABLE,
+    "notadb": UNREADABLE,
+    "corrupt": UNREADABLE,
+    "ioerr_short_read": UNREADABLE,
     "unable to open": ("the vault cannot be opened.", "Do the folder and the file exist, and are they yours?"),
     "no such table": ("is not a vault: it has other tables, or none.", None),
     "no such column": ("is not a vault: its tables are different.", None),
@@ -93,17 +97,13 @@ class Sqlite:
             return False
         if self.path.is_dir():
             raise VaultError("is a folder, not a vault.", file=self.where)
-        try:
-            with self.path.open("rb") as file:
-                start = file.read(100)
-        except OSError as problem:
-            raise VaultError(f"the vault cannot be opened: {problem.strerror}.", file=self.where) from None
-        if not start:  # the making of a vault has got this far, or somebody else has made room for one
+        if not self.path.stat().st_size:  # the making of a vault has got this far, or somebody has made room for one
             return False
-        marked = start.startswith(HEADER) and int.from_bytes(start[68:72], "big") == tables.APPLICATION
-        if not marked:
-            raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
+        # Through SQLite, never by opening the file: closing it again would take from this process the locks that
+        # another connection of its own has on it, as POSIX wants it, and the next process would think itself alone.
         with self.engine.connect() as connection:
+            if connection.exec_driver_sql("PRAGMA application_id").scalar() != tables.APPLICATION:
+                raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
             return sa.inspect(connection).has_table(tables.vault.name)
 
     def create(self) -> None:
@@ -170,7 +170,7 @@ class Sqlite:
         connection.exec_driver_sql(str(compiled), list(rows))
 
     def explained(self, problem: DBAPIError) -> VaultError:
-        text = str(problem.orig).lower()
+        text = f"{problem.orig} {getattr(problem.orig, 'sqlite_errorname', '')}".lower()
         if "locked" in text or "busy" in text:
             return VaultBusy("the database is locked by another program.", hint="Try again.", file=self.where)
         for part, (message, hint) in MEANINGS.items():

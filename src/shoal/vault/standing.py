@@ -13,6 +13,7 @@ from shoal.vault.damage import damaged
 from shoal.vault.facts import Status
 from shoal.vault.history import last_release
 from shoal.vault.loading import check, current_epoch, stands
+from shoal.vault.parts import check_part
 from shoal.vault.seals import moved, seal
 from shoal.vault.store import Store, chunks, row_of
 
@@ -23,6 +24,8 @@ def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Sta
     where = store.where
     stand = stands(connection, where)
     epoch = current_epoch(connection, stand["epoch"], where)
+    for part in ("batches", "releases"):
+        check_part(connection, part, where)
     batches = tables.batches
     batch = row_of(connection, sa.select(batches).where(batches.c.version == stand["version"]))
     if batch is None:

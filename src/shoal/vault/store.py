@@ -7,6 +7,7 @@ process (and one thread) at a time, and the system takes it back from a process 
 from __future__ import annotations
 
 import gc
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -114,6 +115,16 @@ class Store:
         if rows:
             self.backend.insert(connection, table, names, rows)
 
+    def integrity(self) -> list[str]:
+        """What the database itself finds wrong with its files."""
+        with self._alone, self.explaining():
+            return self.backend.integrity()
+
+    def compact(self) -> None:
+        """Give back room, and forget what was overwritten."""
+        with self._alone, self.explaining():
+            self.backend.compact()
+
     def close(self) -> None:
         self.backend.close()
 
@@ -125,6 +136,9 @@ class Store:
         except DBAPIError as problem:
             error = self.backend.explained(problem)
             _scrub(problem)
+        except sqlite3.Error as problem:  # where we read with the driver itself: see `chunks`
+            error = self.backend.explained(DBAPIError(None, None, problem))
+            problem.__traceback__ = problem.__context__ = None
         except SQLAlchemyError as problem:
             error = VaultError(f"the database cannot be used: {type(problem).__name__}.", file=self.where)
         raise error from None

@@ -133,9 +133,15 @@ batches = Table(
     Column("loss", Float, nullable=False),
     Column("obstacles", Text, nullable=False),  # JSON: why it cannot be published
     Column("outside", Text, nullable=False),  # JSON: of each column, the share of records outside its domain
-    # The numbers of the records that were written or removed, eight bytes each: whoever has an earlier version in
-    # memory reads those. Null: too many, or forgotten by `compact`; then everything is read.
-    Column("touched", LargeBinary),
+)
+
+# Whom a batch has touched: the numbers of the records that were written or removed, eight bytes each. Whoever has an
+# earlier version in memory reads those. No row: too many, or forgotten by `compact`; then everything is read.
+touches = Table(
+    "touches",
+    metadata,
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("records", LargeBinary, nullable=False),
 )
 
 # What has been published.
@@ -158,6 +164,7 @@ releases = Table(
     Column("smallest_class", BigInteger, nullable=False),
     Column("k", BigInteger, nullable=False),
     Column("loss", Float, nullable=False),
+    Column("erased", BigInteger, nullable=False),  # rows of people who have been deleted since
     Column("file", Text),  # where it was written to
     Column("host", Text),  # on which machine
     Column("part", Text),  # the mark of temporary files that may be there; null: none
@@ -172,7 +179,7 @@ MEMBERSHIP = ("record_id", "since", "until", "group_id")
 CLASS = ("group_id", "since", "until", "cells")
 VALUE = ("id", "name", "value", "frequency")
 BATCH = tuple(column.name for column in batches.columns)
-# Of a release all but how far it is, and what is known of its file before it is written.
-RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "host", "part", "overwrites"))
+TOUCH = ("version", "records")
+RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "part"))  # how far it is
 
-ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, releases)
+ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases)

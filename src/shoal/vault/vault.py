@@ -29,6 +29,7 @@ from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
 from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
+from shoal.vault.damage import readable
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
 from shoal.vault.rebasing import originals
 from shoal.vault.settings import schema_facts
@@ -206,7 +207,7 @@ class Vault:
     def releases(self) -> list[Entry]:
         """The history, oldest first."""
         with self._reading() as connection:
-            return history.entries(connection)
+            return history.entries(connection, self.where)
 
     def release(self, number: int) -> Release:
         """A release as it was published: the same rows in the same order, but for people who were deleted since."""
@@ -423,7 +424,7 @@ class Vault:
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
         self._refuse_closed()
-        with self._store.read() as connection:
+        with readable(self.where), self._store.read() as connection:
             yield connection
 
     @contextmanager
@@ -443,7 +444,7 @@ class Vault:
                 raise
 
     def _catch_up(self, progress: Progress) -> None:
-        with self._store.read() as connection:
+        with readable(self.where), self._store.read() as connection:
             if self._state is None:
                 self._state = loading.load(connection, self.where, progress)
             else:
