@@ -54,7 +54,7 @@ def test_places_that_cannot_be_written_to(target: str, message: str, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 
-@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now", "place", "_sync_folder"])
+@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now", "place", "sync_folder"])
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_nothing_behind(
     failing: str, problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +112,7 @@ def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release.csv", "release.csv.manifest.json"]
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     moves = iter([None, OSError(5, "Input/output error")])
-    place = write_module._place
+    place = write_module.place
 
     def fail_second(part: Path, target: Path) -> None:
         problem = next(moves)
