@@ -202,9 +202,9 @@ class LivePartition:
             people = np.array([numbers[self._people[record]] for record in alive], np.int32)
         return Records(self.codes[alive], self.books, carried.combine_chunks(), self.order, self.schema, people)
 
-    def partition(self) -> Partition:
+    def partition(self, records: Records | None = None) -> Partition:
         """The partition as it is now, over `records()`; groups without gaps, in the order of their numbers."""
-        records = self.records()
+        records = self.records() if records is None else records
         return Partition.from_labels(records.codes, self.labels[self.alive()], self._privacy(records))
 
     def feasible(self) -> bool:
@@ -342,10 +342,7 @@ class LivePartition:
 
     def _loss(self, codes: Codes, labels: Ints) -> float:
         dense = without_gaps(labels)
-        return self.loss_of(*group_boxes(codes, dense, int(dense.max(initial=-1)) + 1))
-
-    def loss_of(self, lo: Codes, hi: Codes, sizes: NDArray[np.int64]) -> float:
-        """What groups with these boxes and sizes lose together."""
+        lo, hi, sizes = group_boxes(codes, dense, int(dense.max(initial=-1)) + 1)
         weights = np.array([book.column.weight for book in self.books])
         return float(sizes @ (box_costs(self.books, self.settings.measure, lo, hi) @ weights))
 

@@ -47,7 +47,8 @@ class Cells:
 def read_cells(name: str, column: Column, published: pa.ChunkedArray) -> Cells:
     """The cells of a quasi-identifier. Labels that the schema does not know are refused, with their rows."""
     coded = coded_labels(name, published)
-    index = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy()
+    index = coded.indices.cast(pa.int64())
+    index = (index.fill_null(len(coded.dictionary)) if index.null_count else index).to_numpy()
     # A dictionary from elsewhere may have labels that no row has: they are nobody's business.
     used = np.bincount(index, minlength=len(coded.dictionary) + 1) > 0
     texts = [*coded.dictionary.to_pylist(), None]

@@ -104,10 +104,12 @@ def majority(classes: Ints, values: Ints) -> Ints:
     """How many rows of each class have its most common value."""
     if not len(classes):
         return np.zeros(0, np.int64)
-    pairs = pa.array(classes * (values.max() + 1) + values).dictionary_encode()
-    counts = np.bincount(pairs.indices.to_numpy())
-    largest = np.zeros(classes.max() + 1, np.int64)
-    np.maximum.at(largest, pairs.dictionary.to_numpy() // (values.max() + 1), counts)
+    several = int(values.max()) + 1
+    pairs = np.sort(classes * several + values)
+    starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.diff(starts, append=len(pairs))
+    largest = np.zeros(int(classes.max()) + 1, np.int64)
+    np.maximum.at(largest, pairs[starts] // several, counts)
     return largest
 
 

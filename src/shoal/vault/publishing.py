@@ -37,7 +37,7 @@ from shoal.vault.carried import encode
 from shoal.vault.history import last_release
 from shoal.vault.loading import State, stands
 from shoal.vault.saving import Sums, now, refuse_newer, restand
-from shoal.vault.seals import content_seal, seal_rows
+from shoal.vault.seals import content_seal, seal, seal_rows
 from shoal.vault.settings import as_json
 from shoal.vault.store import Store, chunks, rows_of
 
@@ -54,6 +54,8 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
     """Recode and verify; nothing is stored yet."""
     with store.read() as connection:
         last = last_release(connection)
+        log = tables.batches.c
+        loss = float(connection.scalar(sa.select(log.loss).where(log.version == state.version)) or 0.0)
         highest = connection.scalar(sa.select(sa.func.max(tables.releases.c.number)))  # another machine's, too
     if last is not None and last["version"] == state.version and not even_if_unchanged:
         raise Unchanged(
@@ -62,7 +64,8 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
             file=store.where,
         )
     live, epoch = state.live, state.epoch
-    records, partition = live.records(), live.partition()
+    records = live.records()
+    partition = live.partition(records)
     obstacles = partition.obstacles()
     if obstacles:
         raise VerificationError(
@@ -102,7 +105,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
         "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
         "k": release.k,
-        "loss": live.loss_of(partition.lo, partition.hi, partition.sizes),
+        "loss": loss,
         "erased": 0,
         "file": None,
         "host": None,
@@ -199,7 +202,9 @@ def _enter(store: Store, connection: sa.Connection, publication: Publication) ->
     ]
     sums.remove("classes", seal_rows([(group, known[group][0], None, known[group][1]) for group in closed]))
     sums.add("classes", seal_rows([(group, known[group][0], version, known[group][1]) for group in closed]))
-    sums.add("classes", seal_rows(new))
+    sums.add(
+        "classes", seal([row[0] for row in new], np.full(len(new), version), [None] * len(new), [row[3] for row in new])
+    )
     if closed:
         ending = sa.update(classes).where(classes.c.group_id == sa.bindparam("group"), classes.c.until.is_(None))
         rows = [(version, group) for group in closed]

@@ -42,10 +42,12 @@ def content_seal(table: pa.Table) -> int:
     for name in table.column_names:
         column = table[name].combine_chunks()
         found = crc32(f"{name}:{column.type}:{len(column)}".encode(), found)
-        found = crc32(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes(), found)
-        texts = (
-            column.cast(pa.string()).fill_null("") if not pa.types.is_null(column.type) else pa.array([], pa.string())
-        )
+        if column.null_count:
+            found = crc32(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).tobytes(), found)
+        texts = pa.array([], pa.string())
+        if not pa.types.is_null(column.type):
+            texts = column.cast(pa.string())
+            texts = texts.fill_null("") if column.null_count else texts
         found = crc32(pc.binary_length(texts).to_numpy().tobytes(), found)
         found = crc32(_bytes(texts), found)
     return found
@@ -70,6 +72,8 @@ def _words(field: Any) -> Hashes:
     if isinstance(field, np.ndarray):
         return field.astype(np.int64).astype(np.uint64)
     nothing = None in field
+    if nothing and field.count(None) == len(field):
+        return np.full(len(field), NOTHING, np.uint64)
     known = [value for value in field if value is not None] if nothing else field
     kind = type(known[0]) if len(known) else int
     if kind is str:

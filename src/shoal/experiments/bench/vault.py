@@ -56,12 +56,13 @@ def run(quick: bool) -> list[Finding]:
         Finding(f"opening, all records loaded and checked, {name}", opened["seconds"], "s"),
         Finding(f"peak memory of opening, {name}", opened["peak"], "GiB", wanted="< 1 GiB"),
         Finding(
-            f"publishing, {name}; beside it pyarrow reading and writing the table",
-            published["publish"],
+            f"the first release, {name}; beside it pyarrow reading and writing the records",
+            published["first"],
             "s",
             published["pyarrow"],
             wanted="≥ 0.17×",
         ),
+        Finding(f"the next release, {name}", published["again"], "s", published["pyarrow"], wanted="≥ 0.17×"),
     ]
 
 
@@ -153,20 +154,22 @@ def opening(rows: int, folder: str) -> dict[str, float]:
 
 
 def publishing(rows: int, folder: str) -> dict[str, float]:
-    """A release to a Parquet file, and the original table read from Parquet and written to it."""
+    """A release to a Parquet file; and the records that the vault holds, read from Parquet and written to it."""
     target, original = Path(folder) / "release.parquet", Path(folder) / "original.parquet"
     schema = shoal.datasets.census_schema()
-    pq.write_table(shoal.datasets.census(rows, 1).select(schema.published), original, compression=PARQUET_COMPRESSION)
+    held = shoal.datasets.census(rows, 1).drop_columns(schema.names(shoal.Role.IDENTIFIER))
+    pq.write_table(held, original, compression=PARQUET_COMPRESSION)
+    del held
 
     def plain() -> None:
         copy = Path(folder) / "copy.parquet"
         pq.write_table(pq.read_table(original), copy, compression=PARQUET_COMPRESSION)
 
     with shoal.Vault.open(_vault(folder, rows)) as vault:
-        with vault._writing(SILENT):
-            pass
-        publish = best_of(2, lambda: vault.publish(target, force=True, even_if_unchanged=True))
-    return {"publish": publish, "pyarrow": best_of(2, plain)}
+        vault.publish(dry_run=True)  # loads the records, and what Python loads once
+        first = _timed(lambda: vault.publish(target, force=True))  # every class is new
+        again = _timed(lambda: vault.publish(target, force=True, even_if_unchanged=True))
+    return {"first": first, "again": again, "pyarrow": best_of(2, plain)}
 
 
 def _timed(work: Callable[[], object]) -> float:
