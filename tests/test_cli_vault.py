@@ -425,7 +425,7 @@ def test_the_help_of_every_command(person: Person) -> None:
         assert "--json" in told
         writes = name not in ("status", "releases", "release", "diff", "groups", "export", "check", "backup")
         assert ("--wait" in told) == writes, name
-        assert ("--dry-run" in told) == (writes and name not in ("compact", "restore")), name
+        assert ("--dry-run" in told) == writes, name
 
 
 def test_help_loads_no_database() -> None:

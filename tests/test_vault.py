@@ -533,6 +533,7 @@ def test_a_dry_run_changes_nothing(place: Place, tmp_path: Path) -> None:
         assert vault.optimize(dry_run=True).dry_run
         assert vault.publish(tmp_path / "x.csv", dry_run=True).table.num_rows == 63
         assert vault.rebase(k=5, dry_run=True).epoch == 2
+        assert vault.compact(dry_run=True).dry_run
         with pytest.raises(shoal.BatchError):
             vault.delete(["nobody"], dry_run=True)
         assert vault.status() == status
@@ -689,7 +690,13 @@ def test_a_backup_is_a_vault(place: Place, tmp_path: Path) -> None:
             vault.backup(tmp_path / "copy.backup")
         vault.delete(["key-2"])
         vault.backup(tmp_path / "second.backup", force=True)
-        restored = shoal.Vault.restore(backup, place())
+        where = place()
+        with shoal.Vault.restore(backup, where, dry_run=True) as tried:
+            assert tried.status().records == 59
+            assert tried.check().ok
+        with pytest.raises(shoal.VaultError, match="no vault here"):
+            shoal.Vault.open(where)
+        restored = shoal.Vault.restore(backup, where)
         assert restored.status().records == 59
         assert restored.release(1).erased == 1
         restored.insert(as_table(rows_of(3, first=100)))

@@ -124,6 +124,7 @@ class Compacted(Fact):
 
     before: int | None
     after: int | None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)

@@ -100,15 +100,20 @@ def opened(where: str | Path, key_secret: str | bytes | None, wait: float) -> Op
             hint = "Make one with: shoal init."
             raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
         migrate(store, wait)
-        with readable(store.where), store.read() as connection:
-            stand = stands(connection, store.where)
-            epoch = current_epoch(connection, stand["epoch"], store.where)
-        hashing = right_secret(key_secret, stand["key_check"], store.where)
+        described = _described(store, key_secret)
         _tidy(store)
-        return Opened(store, epoch, hashing, stand["key_check"] is not None)
+        return described
     except BaseException:
         store.close()
         raise
+
+
+def _described(store: Store, key_secret: str | bytes | None) -> Opened:
+    with readable(store.where), store.read() as connection:
+        stand = stands(connection, store.where)
+        epoch = current_epoch(connection, stand["epoch"], store.where)
+    hashing = right_secret(key_secret, stand["key_check"], store.where)
+    return Opened(store, epoch, hashing, stand["key_check"] is not None)
 
 
 def _tidy(store: Store) -> None:
@@ -119,9 +124,12 @@ def _tidy(store: Store) -> None:
                 publishing.recover(store)
 
 
-def restored(backup: str | Path, where: str | Path, progress: Progress) -> None:
-    """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it."""
-    source = Store(open_backend(backup))
+def restored(backup: str | Path, where: str | Path, wait: float, progress: Progress, *, dry_run: bool) -> Opened:
+    """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it.
+
+    `dry_run`: everything is tried, and the vault is in memory.
+    """
+    source, target = Store(open_backend(backup)), Store(open_backend(where))
     try:
         with source.explaining():
             if not source.backend.exists():
@@ -129,13 +137,19 @@ def restored(backup: str | Path, where: str | Path, progress: Progress) -> None:
         if format_of(source) < tables.FORMAT:
             hint = "Open the backup once, with shoal status: that brings it up to date."
             raise VaultError("the backup has an older format.", hint=hint, file=source.where)
+        with target.explaining():
+            making.refuse_taken(target.backend)
         care.refuse_damaged(source, progress)
-        target = Store(open_backend(where))
-        try:
-            with target.explaining():
-                making.refuse_taken(target.backend)
-            making.fill(target, lambda writing: care.copy(source, target, writing, progress))
-        finally:
+        if dry_run:
             target.close()
+            target = Store(open_backend(IN_MEMORY))
+        making.fill(target, lambda writing: care.copy(source, target, writing, progress))
+        if dry_run:
+            return _described(target, None)
+    except BaseException:
+        target.close()
+        raise
     finally:
         source.close()
+    target.close()
+    return opened(where, None, wait)

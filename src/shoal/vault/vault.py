@@ -136,11 +136,19 @@ class Vault:
 
     @classmethod
     def restore(
-        cls, backup: str | Path, where: str | Path, *, wait: float = WAIT, progress: Progress = SILENT
+        cls,
+        backup: str | Path,
+        where: str | Path,
+        *,
+        wait: float = WAIT,
+        progress: Progress = SILENT,
+        dry_run: bool = False,
     ) -> Vault:
-        """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it."""
-        opening.restored(backup, where, progress)
-        return cls.open(where, wait=wait)
+        """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it.
+
+        `dry_run`: everything is tried, and the vault is in memory.
+        """
+        return cls(opening.restored(backup, where, wait, progress, dry_run=dry_run), wait)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -405,8 +413,11 @@ class Vault:
                 self._state, self._epoch = state, state.epoch
             return rebased
 
-    def compact(self) -> Compacted:
+    def compact(self, *, dry_run: bool = False) -> Compacted:
         """Give back room, and forget what was deleted for good: see `docs/vault.md` for what that means where."""
+        if dry_run:
+            with self._reading() as connection:
+                return Compacted(self._store.backend.size(connection), None, dry_run=True)
         with self._writing(SILENT, load=False):
             return care.compact(self._store)
 

@@ -59,14 +59,18 @@ def check(
 def compact(
     vault: VaultPlace,
     wait: Wait = WAIT,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Give back the room of what was deleted or replaced; nothing that can be read changes."""
     with opened(vault, wait=wait) as held:
-        done = held.compact()
+        done = held.compact(dry_run=dry_run)
     if as_json:
         print_json(done.facts())
+    elif dry_run:
+        size = "" if done.before is None else f" of {decimal(done.before)}"
+        screen.print(f"A vault{size} would be rewritten without what was deleted. Nothing has been changed.")
     else:
         screen.print(f"[bold green]✓[/] {_room(done)}")
 
@@ -163,19 +167,21 @@ def restore(
     file: Copy,
     vault: NewVault,
     wait: Wait = WAIT,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Make a vault of a backup, where none is yet."""
     with progress(as_json=as_json) as bar:
-        made = shoal.Vault.restore(file, vault, wait=wait, progress=bar)
+        made = shoal.Vault.restore(file, vault, wait=wait, progress=bar, dry_run=dry_run)
     with made:
         stands = made.status()
     if as_json:
         print_json(stands.facts())
     else:
         last = "none yet" if stands.last_release is None else str(stands.last_release)
-        screen.print(
-            f"[bold green]✓[/] {plural(stands.records, 'record')} in {plural(stands.groups, 'group')}, "
-            f"k = {stands.k}; last release: {last}."
-        )
+        found = f"{plural(stands.records, 'record')} in {plural(stands.groups, 'group')}, k = {stands.k}"
+        if dry_run:
+            screen.print(f"The backup is sound: {found}; last release: {last}. Nothing has been restored.")
+        else:
+            screen.print(f"[bold green]✓[/] {found}; last release: {last}.")
