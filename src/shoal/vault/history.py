@@ -28,6 +28,7 @@ from shoal.vault.loading import VALUES, check, current_epoch, seal_of, stands
 from shoal.vault.parts import check_part
 from shoal.vault.seals import content_seal
 from shoal.vault.settings import layout_from
+from shoal.vault.sheets import Looks, appearances, looks_at
 from shoal.vault.store import chunks, row_of, rows_of
 
 Longs = NDArray[np.int64]
@@ -118,16 +119,6 @@ def members_at(connection: sa.Connection, version: int) -> Members:
     return Members(ids[order], groups[order])
 
 
-def classes_at(connection: sa.Connection, version: int) -> dict[int, str]:
-    """What each group looked like in the release of a version."""
-    classes = tables.classes
-    conditions = classes.c.since <= version, sa.or_(classes.c.until.is_(None), classes.c.until > version)
-    found: dict[int, str] = {}
-    for groups, cells in chunks(connection, classes, ["group_id", "cells"], *conditions):
-        found.update(zip(groups, cells, strict=True))
-    return found
-
-
 def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     """A release as it was published, without the rows of people who have been deleted since."""
     check_part(connection, "releases", where)
@@ -140,10 +131,12 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     texts = _carried_texts(connection, members.ids)
     rows = shuffled(len(members.ids), row["shuffle_key"])
     rows = rows[[texts[i] is not None for i in rows]] if None in texts else rows
-    cells = _cells(connection, row["version"], members.groups, epoch.schema.quasi_identifiers, where)
+    looks, shown = _shown(connection, row["version"], members, where)
     carried = from_texts([texts[i] or "" for i in rows], carried_types, where)
     columns = {
-        name: carried[name].combine_chunks() if name in carried.column_names else cells[name].take(pa.array(rows))
+        name: carried[name].combine_chunks()
+        if name in carried.column_names
+        else looks.cells[name].combine_chunks().take(pa.array(shown[rows])).dictionary_decode()
         for name in order
     }
     table = pa.table(columns)
@@ -176,17 +169,13 @@ def _carried_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
     return texts
 
 
-def _cells(connection: sa.Connection, version: int, groups: Longs, names: list[str], where: str) -> dict[str, pa.Array]:
-    """The published quasi-identifiers of each record."""
-    shown = classes_at(connection, version)
-    found, dense = np.unique(groups, return_inverse=True)
-    if not set(found.tolist()) <= set(shown):
-        raise damaged(where, "what a release looked like is lost")
-    by_class = [json.loads(shown[group]) for group in found.tolist()]
-    return {
-        name: pa.array([cells[j] for cells in by_class], pa.string()).take(pa.array(dense))
-        for j, name in enumerate(names)
-    }
+def _shown(connection: sa.Connection, version: int, members: Members, where: str) -> tuple[Looks, Longs]:
+    """What groups looked like in the release of a version, and the row there of each member's group."""
+    looks = looks_at(connection, version, where)
+    try:
+        return looks, looks.at(members.groups)
+    except KeyError:
+        raise damaged(where, "what a release looked like is lost") from None
 
 
 def difference(connection: sa.Connection, before: int, after: int, where: str) -> Diff:
@@ -196,15 +185,19 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
     check(where, json.loads(stands(connection, where)["sums"]), "groups", seal_of(connection, tables.GROUP), "groups")
     first, second = (release_row(connection, number, where) for number in (before, after))
     old, new = (members_at(connection, row["version"]) for row in (first, second))
-    old_look, new_look = (classes_at(connection, row["version"]) for row in (first, second))
-    stayed, at_old, at_new = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
-    moved = sum(
-        old_look[was] != new_look[now]
-        for was, now in zip(old.groups[at_old].tolist(), new.groups[at_new].tolist(), strict=True)
+    (old_looks, old_rows), (new_looks, new_rows) = (
+        _shown(connection, row["version"], members, where) for row, members in ((first, old), (second, new))
     )
-    sizes_old, sizes_new = _class_sizes(old.groups, old_look), _class_sizes(new.groups, new_look)
+    old_number, new_number = appearances(old_looks, new_looks)
+    was, now = old_number[old_rows], new_number[new_rows]
+    stayed, at_old, at_new = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
+    moved = int((was[at_old] != now[at_new]).sum())
+    sizes_old, sizes_new = (
+        dict(zip(*(column.tolist() for column in np.unique(numbers, return_counts=True)), strict=True))
+        for numbers in (was, now)
+    )
     common = sizes_old.keys() & sizes_new.keys()
-    kept = sum(sizes_old[cells] == sizes_new[cells] for cells in common)
+    kept = sum(sizes_old[number] == sizes_new[number] for number in common)
     return Diff(
         before=before,
         after=after,
@@ -213,7 +206,7 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
         stayed=len(stayed),
         joined=len(new.ids) - len(stayed),
         left=len(old.ids) - len(stayed),
-        moved=int(moved),
+        moved=moved,
         classes_before=len(sizes_old),
         classes_after=len(sizes_new),
         classes_kept=kept,
@@ -223,12 +216,3 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
         loss_before=first["loss"],
         loss_after=second["loss"],
     )
-
-
-def _class_sizes(groups: Longs, look: Mapping[int, str]) -> dict[str, int]:
-    """Rows of each equivalence class: groups that look alike are one."""
-    sizes: dict[str, int] = {}
-    for group, size in zip(*np.unique(groups, return_counts=True), strict=True):
-        cells = look[int(group)]
-        sizes[cells] = sizes.get(cells, 0) + int(size)
-    return sizes

@@ -12,6 +12,7 @@ from shoal.vault.carried import check_types
 from shoal.vault.erasing import erased
 from shoal.vault.facts import Rebased
 from shoal.vault.loading import State, current_epoch, stands
+from shoal.vault.reading import Followed
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
 from shoal.vault.saving import Saving, frozen, refuse_newer, restand, save_changes, with_types
 from shoal.vault.settings import as_json
@@ -62,7 +63,7 @@ def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_
         check_columns(old.schema, epoch.schema)
         epoch.settings()  # says what is wrong with it
         progress.stage("reading")
-        table = originals(connection, old, store.where)
+        table = originals(connection, old, Followed("keys", "values").now(connection, store.where), store.where)
     state = started(epoch, table, stand["version"], progress)
     if len(state.live):
         state.live.refuse_infeasible()

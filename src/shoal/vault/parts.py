@@ -23,7 +23,7 @@ class Part(NamedTuple):
 PARTS = {
     "past": Part(tables.past_records, tables.PAST_RECORD, "past records"),
     "memberships": Part(tables.memberships, tables.MEMBERSHIP, "memberships"),
-    "classes": Part(tables.classes, tables.CLASS, "classes"),
+    "classes": Part(tables.classes, tables.CLASSES, "classes"),
     "batches": Part(tables.batches, tables.BATCH, "the log"),
     "touches": Part(tables.touches, tables.TOUCH, "the log"),
     "releases": Part(tables.releases, tables.RELEASE, "releases"),

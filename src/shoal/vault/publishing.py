@@ -22,32 +22,30 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from shoal.anonymize import released
 from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
-from shoal.partition import Partition
 from shoal.progress import Progress
 from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
 from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
 from shoal.vault import tables
-from shoal.vault.carried import encode
 from shoal.vault.history import last_release
 from shoal.vault.loading import State, stands
 from shoal.vault.saving import Sums, now, refuse_newer, restand
-from shoal.vault.seals import content_seal, seal, seal_rows
+from shoal.vault.seals import content_seal, seal_rows
 from shoal.vault.settings import as_json
-from shoal.vault.store import Store, chunks, rows_of
+from shoal.vault.sheets import Looks, next_sheet
+from shoal.vault.store import Store, rows_of
 
 
 class Publication:
     """A release on its way."""
 
-    def __init__(self, release: Release, row: dict[str, Any], looks: dict[int, str]) -> None:
-        self.release, self.row = release, row
-        self.looks = looks  # of each group: its published quasi-identifiers
+    def __init__(self, release: Release, row: dict[str, Any], looks: Looks) -> None:
+        self.release, self.row, self.looks = release, row, looks
 
 
 def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool) -> Publication:
@@ -113,27 +111,15 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "overwrites": False,
     }
     groups = np.unique(live.labels[live.alive()])
-    return Publication(
-        release, row, _looks(release.table, partition, groups.tolist(), release, epoch.schema.quasi_identifiers)
-    )
+    return Publication(release, row, _looks(release, groups.astype(np.int64), epoch.schema.quasi_identifiers))
 
 
-def _looks(
-    table: pa.Table, partition: Partition, groups: list[int], release: Release, names: list[str]
-) -> dict[int, str]:
+def _looks(release: Release, groups: NDArray[np.int64], names: list[str]) -> Looks:
     """What each group looks like in the release: as any of its rows does."""
-    place = np.empty(len(partition), np.int64)
-    place[release.groups_of_rows()] = np.arange(table.num_rows)
-    shown = table.select(names).take(pa.array(place))
-    cells = [_as_json(shown[name].combine_chunks()) for name in names]
-    looks = pc.binary_join_element_wise("[", pc.binary_join_element_wise(*cells, ","), "]", "")
-    return dict(zip(groups, looks.to_pylist(), strict=True))
-
-
-def _as_json(column: pa.Array) -> pa.Array:
-    """Each text as JSON, written once."""
-    coded = column.dictionary_encode(null_encoding="encode")
-    return pa.array(list(map(encode, coded.dictionary.to_pylist())), pa.string()).take(coded.indices)
+    place = np.empty(len(groups), np.int64)
+    place[release.groups_of_rows()] = np.arange(release.table.num_rows)
+    shown = release.table.select(names).take(pa.array(place)).combine_chunks()
+    return Looks(groups, pa.table({name: shown[name].combine_chunks().dictionary_encode() for name in names}))
 
 
 def keep(store: Store, publication: Publication, progress: Progress) -> None:
@@ -190,26 +176,17 @@ def _enter(store: Store, connection: sa.Connection, publication: Publication) ->
     stand = stands(connection, store.where)
     refuse_newer(stand, publication.row["version"], store.where)
     sums = Sums(stand["sums"])
-    version, classes = publication.row["version"], tables.classes
-    known: dict[int, tuple[int, str]] = {}
-    for groups, since, cells in chunks(connection, classes, ["group_id", "since", "cells"], classes.c.until.is_(None)):
-        known.update(zip(groups, zip(since, cells, strict=True), strict=True))
-    closed = [group for group, (_, cells) in known.items() if publication.looks.get(group) != cells]
-    new = [
-        (group, version, None, cells)
-        for group, cells in publication.looks.items()
-        if group not in known or known[group][1] != cells
-    ]
-    sums.remove("classes", seal_rows([(group, known[group][0], None, known[group][1]) for group in closed]))
-    sums.add("classes", seal_rows([(group, known[group][0], version, known[group][1]) for group in closed]))
-    sums.add(
-        "classes", seal([row[0] for row in new], np.full(len(new), version), [None] * len(new), [row[3] for row in new])
+    last = last_release(connection)
+    new = next_sheet(
+        connection,
+        publication.row["version"],
+        publication.looks,
+        store.where,
+        new_epoch=last is None or last["epoch"] != publication.row["epoch"],
     )
-    if closed:
-        ending = sa.update(classes).where(classes.c.group_id == sa.bindparam("group"), classes.c.until.is_(None))
-        rows = [(version, group) for group in closed]
-        store.backend.many(connection, ending.values(until=sa.bindparam("now")), ["now", "group"], rows)
-    store.insert(connection, classes, tables.CLASS, new)
+    if new is not None:
+        store.insert(connection, tables.classes, tables.CLASSES, [new])
+        sums.add("classes", seal_rows([new]))
     connection.execute(sa.insert(tables.releases), [publication.row])
     sums.add("releases", seal_rows([tuple(publication.row[name] for name in tables.RELEASE)]))
     restand(connection, store.where, sums=sums.text())

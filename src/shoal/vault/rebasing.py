@@ -21,10 +21,10 @@ from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.schema import PUBLISHED, Role, Schema
-from shoal.vault import tables
-from shoal.vault.carried import check_types, encode
+from shoal.vault import sheets, tables
+from shoal.vault.carried import check_types, encode, from_texts
 from shoal.vault.dictionary import Dictionary, typed
-from shoal.vault.loading import State, load_dictionary, load_records, stands
+from shoal.vault.loading import State, load_dictionary, stands, unpacked
 from shoal.vault.parts import seal_of_part
 from shoal.vault.saving import Saving, frozen, outside
 from shoal.vault.seals import seal_rows
@@ -32,21 +32,21 @@ from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
 from shoal.vault.store import chunks, rows_of
 
 
-def originals(connection: sa.Connection, epoch: Epoch, where: str) -> pa.Table:
-    """Every record as it came, but for identifiers: the holder's secret."""
+def originals(connection: sa.Connection, epoch: Epoch, records: pa.Table, where: str) -> pa.Table:
+    """Every record as it came, but for identifiers: the holder's secret. `records`: keys and values, as stored."""
     sums = json.loads(stands(connection, where)["sums"])
     texts: dict[str, dict[int, str | None]] = {name: {0: None} for name in epoch.schema.quasi_identifiers}
     for value in load_dictionary(connection, sums, where):
         texts[value.name][value.id] = value.value
-    stored = load_records(connection, epoch, sums, where)
-    columns: dict[str, Any] = {key_of(epoch.schema): pa.array(stored.keys, pa.string())}
-    if stored.people is not None:
-        columns[epoch.schema.names(Role.PERSON)[0]] = pa.array(stored.people, pa.string())
+    columns: dict[str, Any] = {key_of(epoch.schema): records["key"]}
+    columns |= dict.fromkeys(epoch.schema.names(Role.PERSON), records["person"])
+    cells = unpacked(tuple(records["cells"].to_pylist()), len(texts), where)
     for j, name in enumerate(epoch.schema.quasi_identifiers):
         ids = np.array(sorted(texts[name]))  # leaves without a name among them, which nobody has
         values = typed(epoch.schema.columns[name], [texts[name][i] for i in ids.tolist()]).combine_chunks()
-        columns[name] = values.take(pa.array(np.searchsorted(ids, stored.cells[:, j])))
-    columns |= {name: stored.carried[name] for name in stored.carried.column_names}
+        columns[name] = values.take(pa.array(np.searchsorted(ids, cells[:, j])))
+    carried = from_texts(records["carried"].to_pylist(), epoch.carried, where)
+    columns |= {name: carried[name] for name in carried.column_names}
     order = [name for name in columns if name not in epoch.order]
     return pa.table({name: columns[name] for name in [*order, *epoch.order]})
 
@@ -141,10 +141,6 @@ def _thaw(saving: Saving) -> None:
 def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
     """Take columns out of what earlier releases looked like, and were said to be."""
     connection, releases = saving.connection, tables.releases
-    positions: dict[int, list[int]] = {}  # of hidden quasi-identifiers, by epoch
-    for row in rows_of(connection, sa.select(tables.epochs)):
-        names = Epoch.from_row(row, saving.store.where).schema.quasi_identifiers
-        positions[row["number"]] = [j for j, name in enumerate(names) if name in hidden]
     history = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)))
     for row in history:
         layout, manifest = json.loads(row["layout"]), json.loads(row["manifest"])
@@ -157,21 +153,9 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
         changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
         connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
     saving.sums.set("releases", seal_of_part(connection, "releases"))
-    if any(positions.values()):
-        _hide_in_classes(saving, positions, {row["version"]: row["epoch"] for row in history})
-
-
-def _hide_in_classes(saving: Saving, positions: dict[int, list[int]], epochs: dict[int, int]) -> None:
-    """A class belongs to the epoch of the release that first showed it."""
-    kept = []
-    for groups, since, until, texts in chunks(saving.connection, tables.classes, tables.CLASS):
-        for group, first, last, text in zip(groups, since, until, texts, strict=True):
-            cells = json.loads(text)
-            for j in positions.get(epochs.get(first, 0), ()):
-                cells[j] = None
-            kept.append((group, first, last, encode(cells)))
-    saving.connection.execute(sa.delete(tables.classes))
-    saving.store.insert(saving.connection, tables.classes, tables.CLASS, kept)
+    kept = sheets.hide(connection, hidden, saving.store.where)
+    connection.execute(sa.delete(tables.classes))
+    saving.store.insert(connection, tables.classes, tables.CLASSES, kept)
     saving.sums.set("classes", seal_rows(kept))
 
 

@@ -1,10 +1,9 @@
-"""How a vault stands, and who is in which group: read from the tables, whoever is writing."""
+"""How a vault stands: read from the tables, whoever is writing."""
 
 from __future__ import annotations
 
 import json
 
-import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.schema import Role
@@ -12,10 +11,9 @@ from shoal.vault import tables
 from shoal.vault.damage import damaged
 from shoal.vault.facts import Status
 from shoal.vault.history import last_release
-from shoal.vault.loading import check, current_epoch, stands
+from shoal.vault.loading import current_epoch, stands
 from shoal.vault.parts import check_part
-from shoal.vault.seals import moved, seal
-from shoal.vault.store import Store, chunks, row_of
+from shoal.vault.store import Store, row_of
 
 MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
 
@@ -68,19 +66,3 @@ def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Sta
         keys_hashed=keys_hashed,
         size=store.backend.size(connection),
     )
-
-
-def groups(connection: sa.Connection, where: str) -> pa.Table:
-    """Key and group of every record, checked."""
-    sums = json.loads(stands(connection, where)["sums"])
-    found = {"keys": 0, "groups": 0}
-    all_keys: list[str] = []
-    all_groups: list[int] = []
-    for ids, keys, numbers, since in chunks(connection, tables.records, ["id", "key", "group_id", "since"]):
-        found["keys"] = moved(found["keys"], added=seal(ids, keys))
-        found["groups"] = moved(found["groups"], added=seal(ids, numbers, since))
-        all_keys += keys
-        all_groups += numbers
-    for part, sealed in found.items():
-        check(where, sums, part, sealed, part)
-    return pa.table({"key": pa.array(all_keys, pa.string()), "group": pa.array(all_groups, pa.int64())})

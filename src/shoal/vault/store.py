@@ -201,16 +201,17 @@ def chunks(
 ) -> Iterator[list[tuple[Any, ...]]]:
     """All rows in the order of their primary key, some at a time: a tuple for each column."""
     statement = sa.select(*(table.c[name] for name in columns)).where(*conditions).order_by(*table.primary_key.columns)
+    at_once = table.info.get("rows_at_once", ROWS_AT_ONCE)
     with _uncollected():
         if connection.dialect.name == "sqlite":
             # The driver's own rows: a million objects of SQLAlchemy's take as long as all the rest. Texts, bytes and
             # whole numbers need no conversion, and whoever comes here has nothing else.
             cursor = connection.execute(statement).cursor
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            while rows := cursor.fetchmany(at_once):
                 yield list(zip(*rows, strict=True))
             return
-        streaming = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
-        for some in connection.execute(statement, execution_options=streaming).partitions(ROWS_AT_ONCE):
+        streaming = {"stream_results": True, "max_row_buffer": at_once}
+        for some in connection.execute(statement, execution_options=streaming).partitions(at_once):
             yield list(zip(*some, strict=True))
 
 

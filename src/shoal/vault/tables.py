@@ -27,6 +27,7 @@ FORMAT = 1
 APPLICATION = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
 
 COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}  # SQLite keeps rows in the primary key itself
+LARGE = {"rows_at_once": 16}  # rows of megabytes
 
 metadata = MetaData()
 
@@ -106,15 +107,16 @@ memberships = Table(
     **COMPACT,
 )
 
-# What a group looks like in the releases of an interval: its published quasi-identifiers.
+# What groups look like from a release on, until a later one shows them otherwise: a sheet for each release that shows
+# a group otherwise than the one before. One row for a release, not for a group, because there are so many of those.
 classes = Table(
     "classes",
     metadata,
-    Column("group_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("since", BigInteger, primary_key=True, autoincrement=False),
-    Column("until", BigInteger),  # null: also in the last release
-    Column("cells", Text, nullable=False),  # JSON: a text or null for each quasi-identifier, in the schema's order
-    **COMPACT,
+    Column("version", BigInteger, primary_key=True, autoincrement=False),  # of the release
+    Column("base", BigInteger, nullable=False),  # the last sheet that has all groups of its release; maybe this one
+    Column("groups", LargeBinary, nullable=False),  # their numbers, eight bytes each, little-endian, rising
+    Column("cells", LargeBinary, nullable=False),  # their published quasi-identifiers: an Arrow stream
+    info=LARGE,
 )
 
 # What has been done, in numbers; no values.
@@ -142,6 +144,7 @@ touches = Table(
     metadata,
     Column("version", BigInteger, primary_key=True, autoincrement=False),
     Column("records", LargeBinary, nullable=False),
+    info=LARGE,
 )
 
 # What has been published.
@@ -176,7 +179,7 @@ RECORD = ("id", "key", "person", "cells", "carried", "group_id", "since")
 GROUP = ("id", "group_id", "since")  # of a record
 PAST_RECORD = ("id", "key", "carried")
 MEMBERSHIP = ("record_id", "since", "until", "group_id")
-CLASS = ("group_id", "since", "until", "cells")
+CLASSES = ("version", "base", "groups", "cells")
 VALUE = ("id", "name", "value", "frequency")
 BATCH = tuple(column.name for column in batches.columns)
 TOUCH = ("version", "records")

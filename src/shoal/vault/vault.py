@@ -1,8 +1,7 @@
 """Vault: the facade. It holds the originals, the groups, every change and every release of one table.
 
-Readers (`status`, `groups`, `releases`, …) look into the store and hold nothing; they are never in anybody's way.
-Writers take turns, and keep the records in memory between two changes: what others have changed meanwhile is read, and
-nothing else.
+Readers (`status`, `groups`, `releases`, …) look into the store, and are never in a writer's way. Writers take turns.
+Both keep what they have read of the records: what has been changed meanwhile is read, and nothing else.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from shoal.schema import Role, Schema
 from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
 from shoal.vault.damage import readable
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+from shoal.vault.reading import Followed
 from shoal.vault.rebasing import originals
 from shoal.vault.settings import schema_facts
 
@@ -61,6 +61,8 @@ class Vault:
             raise ParameterError(f"wait must be a number of seconds. Got {wait!r} instead.")
         self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
+        self._read_in_turn = threading.Lock()
+        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
         self._closed = False
 
     # Making and opening
@@ -153,6 +155,7 @@ class Vault:
     def close(self) -> None:
         """Let go of files and connections."""
         self._closed, self._state = True, None
+        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
         self._store.close()
 
     def __enter__(self) -> Vault:
@@ -203,14 +206,15 @@ class Vault:
 
     def groups(self) -> pa.Table:
         """The group of every record: columns `key` and `group`. Stays with the holder."""
-        with self._reading() as connection:
-            return standing.groups(connection, self.where)
+        with self._read_in_turn, self._reading() as connection:
+            records = self._groups.now(connection, self.where)
+            return pa.table({"key": records["key"], "group": records["group_id"]})
 
     def export(self) -> pa.Table:
         """Every record as it came, but for identifiers. Stays with the holder."""
-        with self._reading() as connection:
+        with self._read_in_turn, self._reading() as connection:
             epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
-            return originals(connection, epoch, self.where)
+            return originals(connection, epoch, self._originals.now(connection, self.where), self.where)
 
     def releases(self) -> list[Entry]:
         """The history, oldest first."""

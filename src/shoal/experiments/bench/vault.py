@@ -53,6 +53,12 @@ def run(quick: bool) -> list[Finding]:
         ),
         Finding(f"a batch of 100 changes that lasts, {name}", 1e3 * at["hundred"], "ms"),
         Finding(f"bytes that the batch of 100 adds to the log, {name}", at["hundred_bytes"] / 2**20, "MiB"),
+        Finding(
+            f"a reader's groups() after those 100 changes, {name}; beside it without having read before",
+            1e3 * at["followed"],
+            "ms",
+            1e3 * at["read"],
+        ),
         Finding(f"opening, all records loaded and checked, {name}", opened["seconds"], "s"),
         Finding(f"peak memory of opening, {name}", opened["peak"], "GiB", wanted="< 1 GiB"),
         Finding(
@@ -111,8 +117,10 @@ def applying(rows: int, changes: int, folder: str) -> dict[str, float]:
     log = path.with_name(path.name + "-wal")
     _bare(path).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     last = rows + BATCHES * changes
+    report["read"] = _timed(twin.groups)
     report["hundred"] = _timed(lambda: vault.insert(everybody.slice(last, 100)))
     report["hundred_bytes"] = log.stat().st_size
+    report["followed"] = _timed(twin.groups)
     vault.close()
     twin.close()
     return report
