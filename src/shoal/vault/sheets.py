@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.vault import tables
 from shoal.vault.damage import damaged
+from shoal.vault.seals import seal_rows
 from shoal.vault.store import chunks
 
 Longs = NDArray[np.int64]
@@ -63,8 +64,11 @@ class Sheet(NamedTuple):
     base: int
     groups: bytes
     cells: bytes
+    checksum: int
 
     def looks(self, where: str) -> Looks:
+        if self.checksum != _checksum(*self[:-1]):
+            raise damaged(where, "what a release looked like is lost")
         groups = np.frombuffer(self.groups, "<i8").astype(np.int64)
         try:
             with pa.ipc.open_stream(self.cells) as stream:
@@ -77,7 +81,12 @@ def sheet(version: int, base: int, looks: Looks) -> Sheet:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, looks.cells.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
         stream.write_table(looks.cells.combine_chunks())
-    return Sheet(version, base, looks.groups.astype("<i8").tobytes(), sink.getvalue().to_pybytes())
+    content = looks.groups.astype("<i8").tobytes(), sink.getvalue().to_pybytes()
+    return Sheet(version, base, *content, _checksum(version, base, *content))
+
+
+def _checksum(version: int, base: int, groups: bytes, cells: bytes) -> int:
+    return seal_rows([(version, base, groups, cells)]) >> 1  # databases count to 2⁶³
 
 
 def looks_at(connection: sa.Connection, version: int, where: str) -> Looks:

@@ -116,6 +116,7 @@ classes = Table(
     Column("base", BigInteger, nullable=False),  # the last sheet that has all groups of its release; maybe this one
     Column("groups", LargeBinary, nullable=False),  # their numbers, eight bytes each, little-endian, rising
     Column("cells", LargeBinary, nullable=False),  # their published quasi-identifiers: an Arrow stream
+    Column("checksum", BigInteger, nullable=False),  # of the row: Arrow does not read what is damaged, it crashes
     info=LARGE,
 )
 
@@ -179,7 +180,7 @@ RECORD = ("id", "key", "person", "cells", "carried", "group_id", "since")
 GROUP = ("id", "group_id", "since")  # of a record
 PAST_RECORD = ("id", "key", "carried")
 MEMBERSHIP = ("record_id", "since", "until", "group_id")
-CLASSES = ("version", "base", "groups", "cells")
+CLASSES = ("version", "base", "groups", "cells", "checksum")
 VALUE = ("id", "name", "value", "frequency")
 BATCH = tuple(column.name for column in batches.columns)
 TOUCH = ("version", "records")
