@@ -368,6 +368,21 @@ def test_damage_is_never_served(place: Place, what: str) -> None:
             assert not vault.check().ok, "the damage was not found"
 
 
+def test_a_release_with_erased_rows_is_checked_part_by_part(place: Place) -> None:
+    """Its content cannot be compared any more: where its rows come from must be what was stored."""
+    with make(place()) as vault:
+        vault.publish()
+        vault.delete(["p3"])
+        groups = vault.groups().to_pydict()
+        here = dict(zip(groups["key"], groups["group"], strict=True))
+        other = next(group for group in groups["group"] if group != here["p9"])
+        with vault._store.write() as connection:
+            records = tables.records
+            connection.execute(sa.update(records).where(records.c.key == "p9").values(group_id=other))
+        with pytest.raises(Damaged):
+            vault.release(1)
+
+
 def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:
     """Whoever follows the vault by a log that is not what it was reads everything, and that is checked."""
     where = place()

@@ -144,7 +144,9 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     if erased or row["content"] is None:  # it is not what it was; are the parts that it is made of?
         for part in ("past", "memberships", "classes"):
             check_part(connection, part, where)
-        check(where, json.loads(stands(connection, where)["sums"]), "values", seal_of(connection, VALUES), "records")
+        sums = json.loads(stands(connection, where)["sums"])
+        check(where, sums, "values", seal_of(connection, VALUES), "records")
+        check(where, sums, "groups", seal_of(connection, tables.GROUP), "groups")
     elif content_seal(table) != row["content"]:
         raise damaged(where, f"release {number} is not what was published")
     manifest = json.loads(row["manifest"])
