@@ -118,7 +118,9 @@ def _described(store: Store, key_secret: str | bytes | None) -> Opened:
 
 def _tidy(store: Store) -> None:
     """Finish or undo what a publisher has left behind who is no more; if one is at work, leave it to him."""
-    if publishing.unfinished(store):
+    with readable(store.where):
+        left_behind = publishing.unfinished(store)
+    if left_behind:
         with store.explaining(), store.backend.try_to_be_writer() as worked:
             if worked:
                 publishing.recover(store)
