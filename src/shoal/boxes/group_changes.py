@@ -139,7 +139,11 @@ def sprout(tree: GroupTree, groups: Groups, group: int) -> int:
 
 @inner
 def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None:
-    """A full leaf becomes a node with two, cut where its boxes lie furthest apart, by their middles."""
+    """A full leaf becomes a node with two, cut where its boxes lie furthest apart, by their middles.
+
+    By what the leaf knows of its groups: one of them may have changed and not been settled yet, and what is kept of it
+    above follows when it is.
+    """
     parent = tree.parents[leaf] + ZERO
     slot = place_of(tree, parent, -1 - leaf)
     column, at, most = 0, 0, -1.0
@@ -153,7 +157,7 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
         cost = cell_cost(costs, j, first, last)
         if cost > most and first < last:
             column, at, most = j, middles // FAN, cost
-    members = tree.members[leaf].copy()
+    members, boxes, facts = tree.members[leaf].copy(), tree.boxes[leaf].copy(), tree.facts[leaf].copy()
     if most < 0.0:  # nothing sets them apart but their numbers, and in those the highest digit in which two differ
         differing = 0
         for group in members:
@@ -171,12 +175,14 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
         tree.slots[node, part] = part if part < 2 else -1
     for half in range(2):
         new = new_leaf(tree, node, half + ZERO)
-        for group in members:
-            if part_of(tree, groups, node, group) == half:
+        for place in range(FAN):
+            lo, hi = boxes[place, LO, column], boxes[place, HI, column]
+            if side_of(cut[KIND], at, lo, hi, 0.0, 0.0, members[place]) // 2 == half:
                 size = tree.sizes[new]
-                tree.members[new, size], tree.leaves[group] = group, new
+                tree.members[new, size], tree.leaves[members[place]] = members[place], new
+                tree.boxes[new, size] = boxes[place]
+                tree.facts[new, size] = facts[place]
                 tree.sizes[new] += 1
-                copy_group(tree, groups, new, size)
         summarize(tree, costs, node, half + ZERO)
 
 
@@ -277,7 +283,7 @@ def tend(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
 
 @inner
 def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
-    """All that is below the worn node is made anew; what is kept of the node itself is as it was."""
+    """All that is below the worn node is made anew, and what is kept of it: not all its groups may be settled."""
     top = tree.state[WORN]
     tree.state[WORN] = -1
     order = np.empty(tree.built[top] + tree.changes[top], np.int32)
@@ -301,6 +307,9 @@ def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
         if node != top:
             free_node(tree, node)
     plant(tree, costs, groups, top, order[:several])
+    if tree.above[top] >= 0:
+        above = tree.above[top] + ZERO
+        refit(tree, costs, above, place_of(tree, above, top))
 
 
 @inlined

@@ -115,6 +115,7 @@ def move_some(
             groups.lo[here] = lo
             groups.hi[here] = hi
         groups.losses[here] = left
+        settle(tree, costs, groups, here)
         groups.sizes[there] += 1
         for j in range(columns):
             groups.lo[there, j] = min(groups.lo[there, j], codes[record, j])
@@ -123,7 +124,6 @@ def move_some(
         if privacy is not None:
             leave(privacy, counts, record, here)
             join(privacy, counts, record, there)
-        settle(tree, costs, groups, here)
         settle(tree, costs, groups, there)
         tend(tree, costs, groups)
         work.marks[1] += 1
