@@ -70,7 +70,7 @@ def test_labels_do_not_overlap() -> None:
     ("arguments", "message"),
     [
         (["-k", "5;10"], "whole numbers with commas"),
-        (["-k", "2", "--methods", "k-means"], "must be one of mondrian"),
+        (["-k", "2", "--methods", "k-means"], "must be one of shoal, mondrian"),
         (["-k", "2", "--measure", "pmi", "--methods", "hilbert"], "cannot aim at"),
         (["-k", "2", "--chart", "chart.doc"], "a chart is written as"),
         (["-k", "2", "--chart", "nowhere/chart.svg"], "does not exist"),
@@ -97,7 +97,7 @@ def test_k_and_methods_come_in_any_form() -> None:
         found = shoal.compare(table, schema, k=k, methods=methods, seed=1)
         assert [(trial.k, trial.method) for trial in found.trials] == [(3, "hilbert")]
     only = shoal.compare(table, schema, k=3, measure="pmi", seed=1)
-    assert {trial.method for trial in only.trials} == {"sequential"}
+    assert {trial.method for trial in only.trials} == {"sequential", "shoal"}
     bad_ones: list[dict[str, Any]] = [{"k": None}, {"k": 3.5}, {"k": []}, {"k": 3, "methods": []}]
     for bad in bad_ones:
         with pytest.raises(shoal.ParameterError):
@@ -122,6 +122,7 @@ def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.stderr
     assert "k = 2" in shown.stdout
     assert "k = 3" in shown.stdout
+    assert shown.stdout.count("no grouping has an IL below") == 2
     for method in METHODS:
         assert method in shown.stdout
     assert (tmp_path / "c.svg").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -114,10 +114,12 @@ def released(
     file: str | Path | None = None,
     shuffle_key: bytes | None = None,
     facts: Mapping[str, object] | None = None,
+    least: Callable[[int], float] | None = None,
 ) -> Release:
     """Recode a partition, verify it for k and what was `asked`, and measure it.
 
-    `shuffle_key` repeats the order of the rows for whoever has it; `facts` go into the manifest as well.
+    `shuffle_key` repeats the order of the rows for whoever has it; `facts` go into the manifest as well; `least` gives
+    the bound of Total-IL for a k, which is the same for every release of these records.
     """
     schema, k, rules = records.schema, partition.k, partition.privacy.rules
     progress.stage("recoding")
@@ -153,6 +155,6 @@ def released(
         labels=partition.labels,
         order=order,
         public=public,
-        holder=cache(lambda: holder_report(records, partition, public, sensitive)),
+        holder=cache(lambda: holder_report(records, partition, public, sensitive, least)),
         source=None if file is None else str(Path(file).resolve()),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from shoal.anonymize import released, rules_for
 from shoal.cluster import METHODS, check_parameters, cluster
 from shoal.errors import ParameterError
+from shoal.measures import least_loss
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, warn_of_several_records
 from shoal.privacy.requirements import PerColumn
@@ -92,12 +94,13 @@ def compare(
     progress.stage("loading the kernels")
     for wanted in several:  # what cannot be done is said before anything is
         Privacy.of(records, wanted, rules).check_feasible()
+    least = cache(lambda wanted: least_loss(records, wanted))  # the same for all methods
     trials = []
     for wanted in several:
         for name in names:
             told = _Told(progress, f"{name}, k = {wanted}")
             seconds, partition = _timed(records, wanted, rules, name, measure, seed, told)
-            release = released(records, partition, asked, method=name, measure=measure, progress=told)
+            release = released(records, partition, asked, method=name, measure=measure, progress=told, least=least)
             sizes = np.asarray(partition.sizes)
             trials.append(Trial(name, wanted, seconds, len(sizes), int(sizes.max()), release.measures()))
     return Comparison(len(records), measure, tuple(trials))
@@ -128,3 +131,6 @@ class _Told(Progress):
 
     def advance(self, steps: int) -> None:
         self._progress.advance(steps)
+
+    def note(self, text: str) -> None:
+        self._progress.note(text)

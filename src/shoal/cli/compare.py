@@ -82,11 +82,19 @@ def _short(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.3g}"
 
 
+def _bound(comparison: shoal.Comparison, k: int) -> str:
+    """What no method can go below, in the words of a title; it is the same for all trials of a k."""
+    for trial in comparison.trials:
+        if trial.k == k and trial.measures["il"] > 0 and "il_gap" in trial.measures:
+            return f"; no grouping has an IL below {trial.measures['il_share'] / trial.measures['il_gap']:.2%}"
+    return ""
+
+
 def _show(comparison: shoal.Comparison) -> None:
     worst = max(trial.measures["il_share"] for trial in comparison.trials) or 1.0
     shown = [name for name in SHOWN if all(name in trial.measures for trial in comparison.trials)]
     for k in dict.fromkeys(trial.k for trial in comparison.trials):
-        title = f"k = {k}, {number(comparison.records)} records"
+        title = f"k = {k}, {number(comparison.records)} records{_bound(comparison, k)}"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2 if screen.width >= WIDE else 1, 0, 0))
         table.add_column("method", no_wrap=True)
         table.add_column("IL", no_wrap=True)

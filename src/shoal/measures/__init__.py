@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from shoal.errors import ParameterError, ShoalWarning
+from shoal.measures.bound import least_loss
 from shoal.measures.catalogue import MEANINGS, RISKS
 from shoal.measures.holder import holder_report, total_loss
 from shoal.measures.population import population_sizes
@@ -70,6 +71,7 @@ __all__ = [
     "Report",
     "column_numbers",
     "holder_report",
+    "least_loss",
     "measure",
     "public_report",
     "total_loss",

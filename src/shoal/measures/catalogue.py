@@ -23,6 +23,12 @@ MEANINGS: dict[str, Meaning] = {
     "il_share": Meaning(
         "IL, share", "The same as a share of the worst case: 0 is the original table, 1 nothing but `*`.", True
     ),
+    "il_bound": Meaning(
+        "IL, bound", "A Total-IL that no way to put these records into groups of k can go below.", False
+    ),
+    "il_gap": Meaning(
+        "IL, gap", "Total-IL as a multiple of that bound: at 2, no other groups could lose less than half of it.", False
+    ),
     "lm": Meaning("LM", "The share of a column's values that a published cell leaves open, on average.", True),
     "tree": Meaning("Tree", "How far up its hierarchy a published cell stands, on average, from 0 to 1.", True),
     "am": Meaning("AM", "How many different original records a published row could stand for, on average.", True),

@@ -1,14 +1,15 @@
-"""Measures that need the originals: exact losses, MI, PMI, KL, diameters. They stay with the holder."""
+"""Measures that need the originals: exact losses and their bound, MI, PMI, KL, diameters. They stay with the holder."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import box_costs, cost_tables
+from shoal.measures.bound import least_loss
 from shoal.measures.report import Report
 from shoal.partition import Partition
 from shoal.records.codebook import CodeBook
@@ -21,13 +22,23 @@ Floats = NDArray[np.float64]
 MOST_PAIRS = 200_000_000  # of cells to compare within groups: beyond, the diameter is not worth its time
 
 
-def holder_report(records: Records, partition: Partition, public: Report, sensitive: Longs | None) -> Report:
-    """The public report with exact losses, and what only the holder can know. `sensitive`: the label of each record."""
+def holder_report(
+    records: Records,
+    partition: Partition,
+    public: Report,
+    sensitive: Longs | None,
+    least: Callable[[int], float] | None = None,
+) -> Report:
+    """The public report with exact losses, and what only the holder can know.
+
+    `sensitive`: the label of each record. `least`: the bound of Total-IL for a k, where it is known already.
+    """
     report = Report(public.records, public.classes, public.smallest_class)
     for part in ("totals", "shares", "columns", "risks"):
         getattr(report, part).update(getattr(public, part))
     report.omitted.update({name: why for name, why in public.omitted.items() if name == "cm"})
     _add_losses(report, records, partition)
+    _add_bound(report, records, partition, least)
     closures = [closure(book, partition.lo[:, j], partition.hi[:, j]) for j, book in enumerate(records.books)]
     _add_ambiguity(report, records, partition, closures)
     _add_mutual_information(report, records, partition, closures)
@@ -76,6 +87,19 @@ def _add_losses(report: Report, records: Records, partition: Partition) -> None:
         if measure == "il":
             report.totals["il_share"] = report.shares["il"]
         report.columns[measure] = dict(zip(_names(records), (by_column / len(records)).tolist(), strict=True))
+
+
+def _add_bound(report: Report, records: Records, partition: Partition, least: Callable[[int], float] | None) -> None:
+    bound = least_loss(records, partition.k) if least is None else least(partition.k)
+    report.totals["il_bound"] = bound
+    report.shares["il_bound"] = bound / (len(records) * len(records.books))
+    loss = report.totals["il"]
+    if bound > 0:
+        report.totals["il_gap"] = loss / bound
+    elif loss == 0:
+        report.totals["il_gap"] = 1.0
+    else:
+        report.omitted["il_gap"] = "the bound is 0, which no other loss is a multiple of"
 
 
 def _names(records: Records) -> list[str]:

@@ -87,7 +87,8 @@ class Release:
         """What was lost: `{"il": …, "lm": …, …}`; `shoal.measures.MEANINGS` says what each means.
 
         The holder's view has the exact losses and those that need the originals; `public=True` what anybody can tell
-        from the release, which is what the manifest says (and all that a pickled release can tell). `by="share"`: as a
+        from the release, which is what the manifest says (and all that a pickled release can tell). The holder's are
+        computed when they are first asked for, which takes a while for a large table. `by="share"`: as a
         share of the worst case; `by="column"`: per column, as an average per row.
         """
         report = self.report(public=public)
