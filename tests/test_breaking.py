@@ -116,5 +116,5 @@ def test_breaking_keeps_the_rules_and_the_loss_falls() -> None:
 
 
 def test_an_unknown_way_to_optimize() -> None:
-    with pytest.raises(ParameterError, match="must be one of breaking"):
+    with pytest.raises(ParameterError, match="must be one of refine, breaking"):
         shoal.anonymize(PATIENTS, PATIENTS_SCHEMA, k=2, optimize="braking")

@@ -158,12 +158,12 @@ def test_a_table_of_changes(live: LivePartition) -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(ParameterError, match="must be one of i3m, similar-b-tree"):
+    with pytest.raises(ParameterError, match="must be one of shoal, i3m, similar-b-tree"):
         Settings(k=3, maintainer="I3M")
     with pytest.raises(ParameterError, match="cannot aim at 'pmi'"):
         Settings(k=3, measure="pmi", method="sequential")
     rules = make_rules(["diagnosis"], l=2, t=None, diversity=None, c=None, alpha=None, others=[])
-    with pytest.raises(ParameterError, match="These keep rules: i3m"):
+    with pytest.raises(ParameterError, match="These keep rules: shoal, i3m"):
         Settings(k=3, rules=rules, maintainer="similar-b-tree")
 
 

@@ -95,7 +95,19 @@ def test_json_says_the_same_facts(folder: Path) -> None:
 
 
 def test_options_reach_the_method(folder: Path) -> None:
-    words = ["anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", "--json"]
+    words = [
+        "anonymize",
+        "people.csv",
+        "-s",
+        "schema.toml",
+        "-k",
+        "5",
+        "-o",
+        "out.csv",
+        "--json",
+        "--method",
+        "mondrian",
+    ]
     done = run(*words, "--option", "relaxed=true", "--measure", "lm", "--seed", "3", "--bounds", cwd=folder)
     facts = json.loads(done.stdout)
     assert facts["options"] == {"relaxed": True}
@@ -118,7 +130,7 @@ def test_options_reach_the_method(folder: Path) -> None:
         (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "people.csv"], "would be lost"),
         (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "people.csv", "--force"], "would be lost"),
         (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "schema.csv/x.csv"], "does not exist"),
-        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", "--method", "best"], "one of mondrian"),
+        (["people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", "--method", "best"], "one of shoal, mondrian"),
     ],
 )
 def test_what_cannot_be_done(words: list[str], message: str, folder: Path) -> None:
@@ -287,7 +299,7 @@ def test_bench_prints_ratios(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["million", "startup"])
+@pytest.mark.parametrize("name", ["million", "refining", "startup"])
 def test_the_long_benchmarks_run(name: str, tmp_path: Path) -> None:
     done = run("bench", name, "--quick", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.boxes.costs import MEASURES, column_costs, cost_tables
+from shoal.boxes.splitting import order_of_going
 from shoal.maintain.i3m import DELETE, I3M, INSERT, REFRESH
 from shoal.maintain.live import LivePartition, Settings
-from shoal.maintain.splitting import order_of_going
 from shoal.records.changes import ChangeBatch
 from shoal.records.encode import encode
 from tests.live_tables import as_table, make_row, schema
@@ -23,7 +23,7 @@ SEEDS = st.integers(0, 2**32)
 
 def live_partition(rng: np.random.Generator, rows: int, k: int, measure: str) -> LivePartition:
     table = as_table([make_row(rng, f"old {i}", wild=False) for i in range(rows)])
-    return LivePartition.start(table, schema(), Settings(k=k, measure=measure, seed=1))
+    return LivePartition.start(table, schema(), Settings(k=k, measure=measure, seed=1, maintainer="i3m"))
 
 
 def cost_of(live: LivePartition) -> Cost:

@@ -188,7 +188,7 @@ class Follows(RuleBasedStateMachine):
         elif not self.person:  # groups that share people may have what all of them together do not
             assert partition.obstacles()
         if (
-            self.maintainer == "i3m"
+            self.maintainer != "similar-b-tree"
             and not self.large
             and not self.asked_rules
             and not self.person
@@ -199,7 +199,7 @@ class Follows(RuleBasedStateMachine):
     @invariant()
     def what_is_kept_of_groups_is_what_they_are(self) -> None:
         engine: Any = self.live.engine
-        if self.maintainer != "i3m":
+        if self.maintainer == "similar-b-tree":
             engine.check()
             return
         work, alive = engine.work, self.live.alive()
@@ -245,6 +245,14 @@ class FollowsPeople(Follows):
     person = True
 
 
+class FollowsAndRefines(Follows):
+    maintainer = "shoal"
+
+
+class FollowsAndRefinesPeople(FollowsAndRefines):
+    person = True
+
+
 class FollowsInSimilarBTree(Follows):
     maintainer = "similar-b-tree"
     asked = st.just("k alone")
@@ -262,7 +270,11 @@ def machine(follows: type[Follows], examples: int, steps: int) -> Any:
 
 TestI3M = machine(Follows, 20, 12)
 TestPeople = machine(FollowsPeople, 15, 10)
+TestShoal = machine(FollowsAndRefines, 20, 12)
+TestShoalPeople = machine(FollowsAndRefinesPeople, 10, 10)
 TestSimilarBTree = machine(FollowsInSimilarBTree, 20, 12)
 TestI3MForLong = pytest.mark.slow(machine(Follows, 150, 40))
+TestShoalForLong = pytest.mark.slow(machine(FollowsAndRefines, 150, 40))
+TestShoalPeopleForLong = pytest.mark.slow(machine(FollowsAndRefinesPeople, 80, 30))
 TestPeopleForLong = pytest.mark.slow(machine(FollowsPeople, 80, 30))
 TestSimilarBTreeForLong = pytest.mark.slow(machine(FollowsInSimilarBTree, 150, 40))

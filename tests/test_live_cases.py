@@ -13,6 +13,7 @@ from shoal.boxes.costs import cost_tables
 from shoal.boxes.group_changes import add, settle
 from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, weigh
 from shoal.errors import BatchError, ParameterError
+from shoal.maintain import MAINTAINERS
 from shoal.maintain import live as live_module
 from shoal.maintain.live import LivePartition, Settings
 from shoal.privacy import Rule, make_rules
@@ -159,7 +160,7 @@ def test_groups_that_nothing_sets_apart() -> None:
     live.partition().check()
 
 
-@pytest.mark.parametrize("maintainer", ["i3m", "similar-b-tree"])
+@pytest.mark.parametrize("maintainer", MAINTAINERS)
 def test_groups_are_small_from_the_first_batch_on(maintainer: str) -> None:
     plain = schema()
     settings = Settings(k=2, seed=1, method="mondrian", maintainer=maintainer)

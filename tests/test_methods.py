@@ -26,6 +26,8 @@ from tests.reference.mondrian import mondrian
 from tests.tables import MadeTable, tables
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("shoal", {}),
+    ("shoal", {"effort": "fast"}),
     ("mondrian", {}),
     ("mondrian", {"relaxed": True}),
     ("mondrian", {"cut": "median"}),
@@ -179,19 +181,21 @@ def test_mondrian_equals_the_plain_version(
     costs = cost_tables(records.books, measure)
     codes = [tuple(row) for row in records.codes.tolist()]
     groups = mondrian(codes, lambda j, lo, hi: cell_cost(costs, j, lo, hi), k, allowed=allowed, **variant)
-    partition = cluster(records, k, rules, measure=measure, options=variant)
+    partition = cluster(records, k, rules, method="mondrian", measure=measure, options=variant)
     found = [np.flatnonzero(partition.labels == group).tolist() for group in range(len(partition))]
     assert sorted(found) == sorted(sorted(group) for group in groups)
 
 
 # Pinned: a change that moves these says so, and why.
 ADULT_LOSSES = {
+    ("shoal", ()): {5: 8_922, 10: 14_825, 100: 44_797},
+    ("shoal", (("effort", "fast"),)): {10: 15_458},
     ("mondrian", ()): {2: 5_756, 5: 17_348, 10: 31_693, 100: 113_724},
     ("mondrian", (("cut", "median"),)): {5: 67_306, 10: 81_682},
     ("mondrian", (("relaxed", True),)): {5: 65_210, 10: 90_424},
     ("k-member", ()): {2: 3_893, 5: 11_564, 10: 20_612, 100: 78_945},
     ("k-member", (("class_penalty", 1.0),)): {10: 21_764},
-    ("sequential", ()): {5: 10_955, 10: 18_069, 100: 55_652},
+    ("sequential", ()): {5: 10_926, 10: 18_069, 100: 55_652},
     ("agglomerative", ()): {5: 10_890, 10: 17_845, 100: 54_282},
     ("hilbert", ()): {5: 20_632, 10: 33_649, 100: 98_638},
     ("hilbert", (("rescale", False),)): {10: 71_234},
@@ -257,9 +261,9 @@ def test_k_must_not_exceed_the_records() -> None:
     [
         ({"method": "mondrain"}, "Did you mean 'mondrian'"),
         ({"measure": "xl"}, "must be one of il, lm, tree, mi"),
-        ({"options": {"relaxd": True}}, "Did you mean 'relaxed'"),
-        ({"options": {"relaxed": "yes"}}, "relaxed must be of type bool"),
-        ({"options": {"cut": "middle"}}, "cut must be one of best, median"),
+        ({"method": "mondrian", "options": {"relaxd": True}}, "Did you mean 'relaxed'"),
+        ({"method": "mondrian", "options": {"relaxed": "yes"}}, "relaxed must be of type bool"),
+        ({"method": "mondrian", "options": {"cut": "middle"}}, "cut must be one of best, median"),
     ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(arguments: dict[str, Any], message: str) -> None:

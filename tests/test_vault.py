@@ -320,7 +320,7 @@ def test_two_releases_are_compared(place: Place) -> None:
 
 
 def test_classes_are_written_only_where_they_have_changed(place: Place) -> None:
-    with make(place(), 300) as vault:
+    with make(place(), 300, maintainer="i3m") as vault:
         vault.publish()
         vault.insert(as_table(rows_of(4, first=1000)))
         vault.publish()

@@ -12,5 +12,8 @@ class Progress:
     def advance(self, steps: int) -> None:
         """So many more steps are done."""
 
+    def note(self, text: str) -> None:
+        """Something worth telling of the work as it is at this moment, in a few words."""
+
 
 SILENT = Progress()

@@ -31,6 +31,12 @@ def anonymize(
     measure: Annotated[
         str, typer.Option(help=f"What the method tries to lose least of: {', '.join(ALL_MEASURES)}.")
     ] = "il",
+    effort: Annotated[
+        str | None, typer.Option(help="How long the method shoal looks for less loss: fast, balanced or thorough.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="The method shoal stops after so many seconds, with the best it has.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),
@@ -63,7 +69,7 @@ def anonymize(
             optimize=optimize,
             bounds=bounds,
             progress=bar,
-            **_options(method, option or []),
+            **_options(method, option or []) | _given(effort=effort, max_seconds=max_seconds),
         )
         bar.stage("writing")
         release.write(output, force=force)
@@ -89,6 +95,10 @@ def show(release: shoal.Release, output: Path) -> None:
         "0% is the original table, 100% nothing but `*`."
     )
     screen.print(f"Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
+
+
+def _given(**options: object) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _options(method: str, given: list[str]) -> dict[str, Any]:

@@ -120,6 +120,10 @@ class Bar(shoal.Progress):
         if self._task is not None:
             self._bars.advance(self._task, steps)
 
+    def note(self, text: str) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, description=f"{self._name}, {text}")
+
 
 @contextmanager
 def notes(*, as_json: bool) -> Iterator[None]:

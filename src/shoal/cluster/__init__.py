@@ -39,6 +39,12 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "shoal": Method(
+        module="shoal.cluster.shoal",
+        summary="a sequential start, then moves, swaps and small pools partitioned anew, as long as the loss falls",
+        options={"effort": str, "max_seconds": float},
+        measures=(*MEASURES, "pmi"),
+    ),
     "mondrian": Method(
         module="shoal.cluster.mondrian",
         summary="cut the widest column at its median, as long as both halves keep k records (LeFevre et al. 2006)",
@@ -71,7 +77,7 @@ METHODS: dict[str, Method] = {
         options={"rescale": bool},
     ),
 }
-DEFAULT_METHOD = "mondrian"
+DEFAULT_METHOD = "shoal"
 ALL_MEASURES = tuple(dict.fromkeys(name for method in METHODS.values() for name in method.measures))
 
 

@@ -99,21 +99,23 @@ class ByScan:
     def total(self, labels: Ints) -> float:
         return float(parts_of(self.wanted, labels).totals.sum())
 
-    def one_pass(self, labels: Ints, name: str) -> tuple[Ints, int, float]:
+    def one_pass(self, labels: Ints, name: str, least: int = 0) -> tuple[Ints, int, float]:
+        """`least`: so many records (people) stay in every group."""
         task, wanted = self.task, self.wanted
         parts = parts_of(wanted, labels)
         members = members_of(labels, len(parts.sizes))
-        privacy: Any = task.privacy.tables if task.privacy.rules else None
+        asks_more = bool(task.privacy.rules) or (least > 0 and task.privacy.asks_more)
+        privacy: Any = task.privacy.tables if asks_more else None
         counts: Any = None
-        if task.privacy.rules:
+        if asks_more:
             counts = new_counts(privacy, len(parts.sizes))
             count_all(privacy, counts, labels)
         tally = np.zeros(2)
-        move_some(wanted, parts, members, privacy, counts, tally, 0, 0)
+        move_some(wanted, parts, members, privacy, counts, tally, 0, 0, least)
         task.progress.stage(name, len(labels))
         for first in range(0, len(labels), RECORDS_PER_TURN):
             last = min(len(labels), first + RECORDS_PER_TURN)
-            move_some(wanted, parts, members, privacy, counts, tally, first, last)
+            move_some(wanted, parts, members, privacy, counts, tally, first, last, least)
             task.progress.advance(last - first)
         return members.labels, int(tally[0]), float(tally[1])
 
@@ -187,7 +189,15 @@ def add_up(wanted: Objective, parts: Parts, labels: Ints) -> None:
 
 @kernel
 def move_some(
-    wanted: Objective, parts: Parts, members: Members, privacy: Any, counts: Any, tally: Floats, start: int, end: int
+    wanted: Objective,
+    parts: Parts,
+    members: Members,
+    privacy: Any,
+    counts: Any,
+    tally: Floats,
+    start: int,
+    end: int,
+    least: int,
 ) -> None:
     """Ask the records from `start` to `end`; `tally` adds up how many moved and what that saved."""
     codes = wanted.codes
@@ -196,6 +206,8 @@ def move_some(
     low, high = np.empty(columns, np.int32), np.empty(columns, np.int32)
     for record in range(start, end):
         here, value = members.labels[record], wanted.values[record]
+        if least > 0 and parts.sizes[here] <= least:
+            continue
         without = box_without(codes, members, parts.lo[here], parts.hi[here], record, lo, hi)
         parts.counts[here, value] -= 1
         left = group_total(wanted, lo, hi, parts.sizes[here] - 1, parts.counts[here]) if without else 0.0
@@ -203,7 +215,7 @@ def move_some(
         saved = parts.totals[here] - left
         # A singleton must go; any other goes only where it costs less than it saves here.
         best, there, joined = saved - 1e-9 if without else np.inf, -1, 0.0
-        if privacy is not None and not may_leave(privacy, counts, record, here, 0):
+        if privacy is not None and not may_leave(privacy, counts, record, here, least):
             continue
         for group in range(len(parts.sizes)):
             if group == here or parts.sizes[group] == 0:

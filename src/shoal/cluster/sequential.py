@@ -107,7 +107,7 @@ def search(
             labels = without_gaps(labels)
             if moved and gained < LEAST_GAIN * abs(before):
                 break  # halves of a split that nobody refines would be merged with whatever is near
-            labels, splits = _split(task, labels, split_share * task.k)
+            labels, splits = split_at_random(task, labels, split_share * task.k)
             if not moved and not splits:
                 break
         return without_gaps(engine.merge_small(labels))
@@ -148,7 +148,7 @@ def _spread(task: Task, rows: NDArray[np.integer], parts: int) -> Ints:
     return without_gaps(dealt)
 
 
-def _split(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:
+def split_at_random(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:
     """Groups of more than `most` records in two, at random, where the rules allow it; until none is that large."""
     labels = labels.copy()
     used, splits = int(labels.max()) + 1, 0

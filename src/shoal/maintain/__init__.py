@@ -19,6 +19,12 @@ class Maintainer(NamedTuple):
 
 
 MAINTAINERS: dict[str, Maintainer] = {
+    "shoal": Maintainer(
+        module="shoal.maintain.shoal",
+        engine="Shoal",
+        summary="as i3m, then refine what was touched and its neighbours, so that the loss does not drift",
+        method="shoal",
+    ),
     "i3m": Maintainer(
         module="shoal.maintain.i3m",
         engine="I3M",
@@ -33,4 +39,4 @@ MAINTAINERS: dict[str, Maintainer] = {
         keeps_rules=False,
     ),
 }
-DEFAULT_MAINTAINER = "i3m"
+DEFAULT_MAINTAINER = "shoal"

@@ -24,22 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_changes import settle, tend
 from shoal.boxes.group_tree import (
     GroupTree,
     best_group,
     build,
     groups_with_room,
-    new_group_tree,
-    new_groups,
     tree_with_room,
-    weigh,
 )
-from shoal.boxes.members import Members, members_of
+from shoal.boxes.members import Members
 from shoal.boxes.recoding import new_names, rename
-from shoal.compiling import ZERO, inner, kernel
-from shoal.maintain.work import (
+from shoal.boxes.work import (
     NOBODY,
     SPARE,
     Work,
@@ -54,7 +49,9 @@ from shoal.maintain.work import (
     refresh,
     satisfied,
     split_large,
+    work_of,
 )
+from shoal.compiling import ZERO, inner, kernel
 from shoal.progress import SILENT, Progress
 from shoal.rooms import roomier
 
@@ -145,31 +142,15 @@ class I3M:
     def __init__(self, live: LivePartition) -> None:
         """From the labels that the records have."""
         self.live = live
-        labels, costs = live.labels, live.costs
-        there = labels >= 0
-        numbers, dense = np.unique(labels[there], return_inverse=True)
+        labels = live.labels
+        numbers = np.unique(labels[labels >= 0])
         # There can be no more groups than this, unless rules refuse records: those are alone for the moment.
-        room = max(int(numbers.max(initial=-1)) + 1, int(there.sum() * 9 // 8) // live.k) + SPARE_GROUPS
-        groups = new_groups(room, live.codes.shape[1])
-        if len(numbers):
-            boxes = group_boxes(live.codes[there], dense.astype(np.int32), len(numbers))
-            groups.lo[numbers], groups.hi[numbers], groups.sizes[numbers] = boxes
-        weigh(costs, groups)
-        tree = new_group_tree(groups, reshapes=False)
-        build(tree, costs, groups)
-        free = np.setdiff1d(np.arange(room, dtype=np.int32), numbers)[::-1]  # the lowest number is taken first
-        self.work = Work(
-            live.codes,
-            members_of(labels, room)._replace(labels=labels),
-            groups,
-            tree,
-            spare=roomier(free, room),
-            marks=np.array([len(free)]),
-            retry=np.zeros(room, np.int64),
-        )
+        room = max(int(numbers.max(initial=-1)) + 1, int((labels >= 0).sum() * 9 // 8) // live.k) + SPARE_GROUPS
+        work = work_of(live.codes, labels, live.costs, room, reshapes=False)
+        self.work = work._replace(members=work.members._replace(labels=labels))  # the live partition's own
         if live.privacy is not None:
             live.privacy.count(labels, room)
-        self._large = numbers[groups.sizes[numbers] >= 2 * live.k]  # split when the first batch comes
+        self._large = numbers[work.groups.sizes[numbers] >= 2 * live.k]  # split when the first batch comes
 
     def _asked(self) -> tuple[int, Any, Any, Any]:
         privacy = self.live.privacy
@@ -221,10 +202,14 @@ class I3M:
         # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
         alone = len(come) + int(self.work.groups.sizes[small].sum()) if live.privacy is not None else len(small)
         self._make_room((there + len(come)) // live.k + alone - self.several() + SPARE_GROUPS)
+        self._refill(small)
         self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
         self._follow(INSERT, come, progress, "inserting")
         if live.privacy is not None and live.privacy.tables.rules.size:
             self._mend()
+
+    def _refill(self, small: Ints) -> None:
+        """What may be done for groups that have too little, before they are dispersed. The paper does nothing."""
 
     def _follow(self, what: int, items: NDArray[np.integer], progress: Progress = SILENT, stage: str = "") -> None:
         """A step for each item, so many at a time that Python may draw progress, and be interrupted, in between."""

@@ -25,7 +25,7 @@ from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.cluster import Task, check_parameters, cluster
 from shoal.errors import DataError, ParameterError, one_of
 from shoal.maintain import DEFAULT_MAINTAINER, MAINTAINERS
-from shoal.optimize import check_optimizer, optimized
+from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer, optimized
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
 from shoal.privacy.sensitive import Distribution
@@ -136,7 +136,7 @@ class LivePartition:
         self.keys: dict[str, int] = {key: record for record, key in enumerate(keys)}
         self._people = None if people is None else list(people)
         self._carried = [records.carried]
-        self._rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
+        self.rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
         self._used = len(records)
         room = self._used + self._used // 8 + SPARE_RECORDS
         self.ids = roomier(np.arange(1, self._used + 1) if ids is None else ids.astype(np.int64), room)
@@ -313,7 +313,7 @@ class LivePartition:
             self.labels[come] = labels
             self._name(arrivals, come)
 
-    def optimize(self, how: str = "breaking", progress: Progress = SILENT, keep: Keep | None = None) -> float:
+    def optimize(self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT, keep: Keep | None = None) -> float:
         """Lower the loss as far as one way to do it can; by how much the total has fallen.
 
         Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
@@ -350,7 +350,7 @@ class LivePartition:
     def _all_or_nothing(self, arrivals: Arrivals, before: Ints) -> Iterator[None]:
         """Whatever goes wrong inside, all is as it was afterwards."""
         kept = {name: getattr(self, name) for name in KEPT}
-        chance = self._rng.bit_generator.state
+        chance = self.rng.bit_generator.state
         carried, people = list(self._carried), None if self._people is None else len(self._people)
         numbers = {key: self.keys[key] for key in (*arrivals.deleted, *arrivals.updated)}
         try:
@@ -360,7 +360,7 @@ class LivePartition:
             for name, value in kept.items():
                 setattr(self, name, value)
             self._carried = carried
-            self._rng.bit_generator.state = chance
+            self.rng.bit_generator.state = chance
             if self._people is not None:
                 del self._people[people:]
             self.labels[: len(before)] = before
@@ -440,7 +440,7 @@ class LivePartition:
                 self.settings.rules,
                 method=self.settings.static_method,
                 measure=self.settings.measure,
-                seed=int(self._rng.integers(2**32)),
+                seed=int(self.rng.integers(2**32)),
                 progress=progress,
             ).labels
             nobody = np.zeros(0, np.int32)
@@ -452,7 +452,7 @@ class LivePartition:
             return
         repair = importlib.import_module("shoal.cluster.repair")
         records, alive = self.records(), self.alive()
-        task = Task(records, self.settings.measure, self.costs, self._privacy(records), self._rng, progress)
+        task = Task(records, self.settings.measure, self.costs, self._privacy(records), self.rng, progress)
         labels = self.labels[alive]
         mended = _as_before(repair.mended(task, without_gaps(labels)), labels)
         if not np.array_equal(mended, labels):

@@ -17,7 +17,8 @@ from shoal.privacy import Privacy
 from shoal.progress import SILENT, Progress
 
 Ints = NDArray[np.int32]
-OPTIMIZERS = {"breaking": "shoal.optimize.breaking"}
+OPTIMIZERS = {"refine": "shoal.optimize.refine", "breaking": "shoal.optimize.breaking"}
+DEFAULT_OPTIMIZER = "refine"
 
 
 def check_optimizer(name: str | None) -> None:

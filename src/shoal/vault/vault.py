@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.live import Applied
+from shoal.optimize import DEFAULT_OPTIMIZER
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, key_of
@@ -295,7 +296,9 @@ class Vault:
             raise ParameterError("the batch was made for another schema.")
         return self._change(changes, dry_run=dry_run, source_position=source_position, progress=progress)
 
-    def optimize(self, how: str = "breaking", *, dry_run: bool = False, progress: Progress = SILENT) -> Optimized:
+    def optimize(
+        self, how: str = DEFAULT_OPTIMIZER, *, dry_run: bool = False, progress: Progress = SILENT
+    ) -> Optimized:
         """Lower the loss of the groups as they are; what is asked of them still holds."""
         with self._writing(progress) as state:
             before = state.live.loss()

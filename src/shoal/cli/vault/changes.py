@@ -21,7 +21,7 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
-from shoal.optimize import OPTIMIZERS
+from shoal.optimize import DEFAULT_OPTIMIZER, OPTIMIZERS
 from shoal.vault.facts import Changed, Optimized, Status
 
 
@@ -95,7 +95,7 @@ def apply(
 @command
 def optimize(
     vault: VaultPlace,
-    how: Annotated[str, typer.Option(help=f"By which moves: {', '.join(OPTIMIZERS)}.")] = "breaking",
+    how: Annotated[str, typer.Option(help=f"By which moves: {', '.join(OPTIMIZERS)}.")] = DEFAULT_OPTIMIZER,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
     as_json: AsJson = False,

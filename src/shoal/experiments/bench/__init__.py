@@ -19,6 +19,7 @@ BENCHMARKS = {
     "groups": "shoal.experiments.bench.groups",
     "sequential": "shoal.experiments.bench.sequential",
     "agglomerative": "shoal.experiments.bench.agglomerative",
+    "refining": "shoal.experiments.bench.refining",
     "maintenance": "shoal.experiments.bench.maintenance",
     "vault": "shoal.experiments.bench.vault",
     "privacy": "shoal.experiments.bench.privacy",

@@ -26,13 +26,16 @@ class Finding(NamedTuple):
 
     def cells(self) -> list[str]:
         def show(value: float | None) -> str:
-            return "" if value is None else f"{value:.4g} {self.unit}"
+            if value is None:
+                return ""
+            number = f"{value:.4g}" if value < 10_000 else f"{value:,.0f}".replace(",", " ")
+            return f"{number} {self.unit}"
 
         return [
             self.what,
             show(self.measured),
             show(self.beside),
-            f"{self.ratio:.1f}×" if self.ratio else "",
+            f"{self.ratio:.{1 if self.ratio >= 10 else 3}f}×" if self.ratio else "",
             self.wanted,
         ]
 

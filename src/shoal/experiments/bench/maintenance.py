@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import shoal
 from shoal.boxes.costs import cost_tables
+from shoal.boxes.splitting import order_of_going
 from shoal.cluster import cluster
 from shoal.experiments.bench.finding import Finding, best_of, in_its_own_process, peak_memory
 from shoal.experiments.bench.groups import Search, microseconds
@@ -21,7 +22,6 @@ from shoal.experiments.bench.inputs import census_records, spaced
 from shoal.experiments.bench.scans import i3m_inserts
 from shoal.maintain.i3m import I3M
 from shoal.maintain.live import LivePartition, Settings
-from shoal.maintain.splitting import order_of_going
 from shoal.progress import SILENT
 from shoal.records.changes import ChangeBatch
 
@@ -87,7 +87,7 @@ def measured(rows: int, changes: int) -> dict[str, float]:
     there = whole.take(pa.array(np.arange(max(changes, last - 50_000), last)))
     table = whole.drop_columns(schema.names(shoal.Role.IDENTIFIER))
     del whole
-    live = LivePartition.start(table.slice(0, rows), schema, Settings(k=K, seed=1))
+    live = LivePartition.start(table.slice(0, rows), schema, Settings(k=K, maintainer="i3m", seed=1))
     live.engine  # noqa: B018  # the tree is built
     report: dict[str, float] = {"groups": live.engine.several()}
     coming = np.arange(rows, rows + 5_000) % (rows + changes)
@@ -149,7 +149,9 @@ def against_the_scan(rows: int, changes: int) -> dict[str, float]:
     first = replace(records, codes=records.codes[:rows], carried=records.carried.slice(0, rows))
     partition = cluster(first, K, method="k-member", seed=1)
     labels = np.concatenate([partition.labels, np.full(changes, -1, np.int32)])
-    live = LivePartition(records, [str(i) for i in range(rows + changes)], labels, Settings(k=K, seed=1))
+    live = LivePartition(
+        records, [str(i) for i in range(rows + changes)], labels, Settings(k=K, maintainer="i3m", seed=1)
+    )
     engine = live.engine
     assert isinstance(engine, I3M)
     start = time.perf_counter()
@@ -167,7 +169,7 @@ def against_the_scan(rows: int, changes: int) -> dict[str, float]:
 def _warm_up(schema: shoal.Schema) -> None:
     """Compiles."""
     table = shoal.datasets.census(600, 2)
-    live = LivePartition.start(table.slice(0, 500), schema, Settings(k=K, seed=1))
+    live = LivePartition.start(table.slice(0, 500), schema, Settings(k=K, maintainer="i3m", seed=1))
     keys = table["person_id"].to_pylist()
     live.apply(ChangeBatch.of(schema, inserts=table.slice(500, 100), deletes=keys[:200]))
     searching(live, np.arange(300, 400))

@@ -21,7 +21,7 @@ def run(quick: bool) -> list[Finding]:
     schema = shoal.datasets.census_schema()
     findings = []
     with tempfile.TemporaryDirectory() as folder:
-        release = shoal.anonymize(shoal.datasets.census(rows, 1), schema, k=10)
+        release = shoal.anonymize(shoal.datasets.census(rows, 1), schema, k=10, method="mondrian")
         for suffix in ("parquet", "csv"):
             file = release.write(Path(folder) / f"release.{suffix}")
             report = in_its_own_process(__name__, file)

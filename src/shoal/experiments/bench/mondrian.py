@@ -19,12 +19,12 @@ def run(quick: bool) -> list[Finding]:
     records = adult_records()
     findings = []
     for k in (10,) if quick else (5, 10, 50):
-        if not np.array_equal(cluster(records, k).labels, plain_mondrian(records, k)):
+        if not np.array_equal(cluster(records, k, method="mondrian").labels, plain_mondrian(records, k)):
             raise InternalError("the two versions of Mondrian disagree.")
         findings.append(
             Finding(
                 f"Mondrian, Adult (30 162 rows), k = {k}; beside it in plain numpy",
-                best_of(3, lambda k=k: cluster(records, k)),  # type: ignore[misc]  # k is bound now, on purpose
+                best_of(3, lambda k=k: cluster(records, k, method="mondrian")),  # type: ignore[misc]  # k is bound now, on purpose
                 "s",
                 best_of(1 if quick else 2, lambda k=k: plain_mondrian(records, k)),  # type: ignore[misc]
                 wanted="ratio ≥ 5",

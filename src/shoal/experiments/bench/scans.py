@@ -12,9 +12,9 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.group_tree import Groups
 from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.boxes.members import box_without, move
+from shoal.boxes.splitting import order_of_going
 from shoal.cluster.moving import Work
 from shoal.compiling import kernel
-from shoal.maintain.splitting import order_of_going
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -20,7 +20,14 @@ from shoal.schema import Role
 
 QUICK_ROWS = 2_000
 # Where no record has near neighbours the trees help little, and a method that looks at pairs takes its time.
-ROWS = {"mondrian": 100_000, "hilbert": 100_000, "k-member": 20_000, "sequential": 5_000, "agglomerative": 5_000}
+ROWS = {
+    "shoal": 20_000,
+    "mondrian": 100_000,
+    "hilbert": 100_000,
+    "k-member": 20_000,
+    "sequential": 5_000,
+    "agglomerative": 5_000,
+}
 Made = tuple[pa.Table, shoal.Schema]
 
 

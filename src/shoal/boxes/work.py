@@ -1,4 +1,4 @@
-"""What the kernels of maintenance work on: records in groups, their boxes, and the group tree over them.
+"""Records in groups that change: who is where, the boxes, and the group tree over them; for kernels.
 
 `tables`, `counts` and `tally` are `PrivacyTables`, `GroupCounts` and `Tally`, or None where no more is asked than k
 records in every group.
@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
+from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_changes import absorb, add, settle
-from shoal.boxes.group_tree import Groups, GroupTree
+from shoal.boxes.group_tree import Groups, GroupTree, build, new_group_tree, new_groups, weigh
 from shoal.boxes.kernels import box_cost
-from shoal.boxes.members import Members, put_in, take_out
+from shoal.boxes.members import Members, members_of, put_in, take_out
+from shoal.boxes.splitting import box_of, order_of_going
 from shoal.compiling import ZERO, constant, inlined, inner
-from shoal.maintain.splitting import box_of, order_of_going
 from shoal.privacy.counts import holds, join, leave, may_split, merge
+from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -36,6 +38,29 @@ class Work(NamedTuple):
     spare: Ints  # a stack of group numbers that are not in use
     marks: Longs
     retry: Longs  # of each group: how many records it must have before it is split; 2k, or more after a refusal
+
+
+def work_of(codes: Ints, labels: Ints, costs: CostTables, room: int, *, reshapes: bool) -> Work:
+    """Records with these labels (−1: in no group), and room for so many groups. `reshapes`: see `group_changes.py`."""
+    there = labels >= 0
+    numbers, dense = np.unique(labels[there], return_inverse=True)
+    groups = new_groups(room, codes.shape[1])
+    if len(numbers):
+        boxes = group_boxes(codes[there], dense.astype(np.int32), len(numbers))
+        groups.lo[numbers], groups.hi[numbers], groups.sizes[numbers] = boxes
+    weigh(costs, groups)
+    tree = new_group_tree(groups, reshapes=reshapes)
+    build(tree, costs, groups)
+    free = np.setdiff1d(np.arange(room, dtype=np.int32), numbers)[::-1]  # the lowest number is taken first
+    return Work(
+        codes,
+        members_of(labels, room),
+        groups,
+        tree,
+        spare=roomier(free, room),
+        marks=np.array([len(free)]),
+        retry=np.zeros(room, np.int64),
+    )
 
 
 @inlined

@@ -1,0 +1,83 @@
+"""The groups nearest to a box, through the group tree: several, where `best_group` finds one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.costs import CostTables
+from shoal.boxes.division import FAN
+from shoal.boxes.group_tree import DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST, GroupTree
+from shoal.boxes.kernels import cell_cost
+from shoal.compiling import kernel
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def near_groups(
+    tree: GroupTree,
+    costs: CostTables,
+    lo: Ints,
+    hi: Ints,
+    size: float,
+    loss: float,
+    but: int,
+    found: Longs,
+    values: Floats,
+) -> int:
+    """The groups that a box of this size and loss would merge with at the least loss, nearest first; how many.
+
+    As many as `found` has room for; `values` says what each merger would add. `but`: the group that is asking.
+    """
+    columns, most = len(lo), len(found)
+    several = 0
+    room = FAN * (tree.state[DEPTH] + 2)
+    stack, bounds = np.empty(room, np.int64), np.empty(room)
+    top = 1 if tree.counts[0] > 0 else 0
+    stack[0], bounds[0] = 0, -np.inf
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if several == most and bounds[top] >= values[most - 1]:
+            continue
+        if node < 0:
+            leaf = -1 - node
+            for place in range(tree.sizes[leaf]):
+                joined = 0.0
+                for j in range(columns):
+                    first, last = min(lo[j], tree.boxes[leaf, place, LO, j]), max(hi[j], tree.boxes[leaf, place, HI, j])
+                    joined += cell_cost(costs, j, first, last)
+                theirs = tree.facts[leaf, place, SIZE]
+                value = size * (joined - loss) + theirs * (joined - tree.facts[leaf, place, LOSS])
+                group = tree.members[leaf, place]
+                if group == but or (several == most and value >= values[most - 1]):
+                    continue
+                at = min(several, most - 1)
+                while at > 0 and values[at - 1] > value:
+                    values[at], found[at] = values[at - 1], found[at - 1]
+                    at -= 1
+                values[at], found[at] = value, group
+                several = min(several + 1, most)
+            continue
+        bottom = top
+        worst = values[most - 1] if several == most else np.inf
+        for child in range(tree.counts[node]):
+            apart, joined = 0.0, 0.0
+            for j in range(columns):
+                first, last = min(lo[j], tree.unions[node, child, HI, j]), max(hi[j], tree.unions[node, child, LO, j])
+                reach = cell_cost(costs, j, first, last)
+                apart += max(0.0, reach - tree.widths[node, child, WIDEST, j])
+                joined += max(reach, tree.widths[node, child, NARROWEST, j])
+            fewest = tree.least[node, child, SIZE]
+            bound = size * (max(joined, tree.least[node, child, LOSS] + apart) - loss) + fewest * apart
+            if bound < worst:
+                at = top  # the nearest comes last, and so is looked at first
+                while at > bottom and bounds[at - 1] < bound:
+                    stack[at], bounds[at] = stack[at - 1], bounds[at - 1]
+                    at -= 1
+                stack[at], bounds[at] = tree.children[node, child], bound
+                top += 1
+    return several
