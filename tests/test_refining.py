@@ -20,7 +20,8 @@ from shoal.compiling import ZERO, kernel
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
 from shoal.optimize.pool import Pool, build, search
-from shoal.optimize.refine import DISSOLVE, EFFORTS, MOVE, POOL, REFILL, SPLIT, Refiner
+from shoal.optimize.refine import EFFORTS, Refiner
+from shoal.optimize.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT
 from shoal.partition import Partition
 from shoal.privacy import Privacy, make_rules
 from shoal.privacy.counts import count_all, new_counts

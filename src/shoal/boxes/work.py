@@ -79,15 +79,21 @@ def satisfied(work: Work, k: int, tables: Any, counts: Any, group: int) -> bool:
 
 
 @inlined
-def enter(work: Work, costs: CostTables, tables: Any, counts: Any, record: int, group: int) -> None:
-    """A record that is in no group joins one."""
-    put_in(work.members, record, group)
+def widen(work: Work, costs: CostTables, record: int, group: int) -> None:
+    """The box of a group that a record has joined."""
     work.groups.sizes[group] += 1
     for j in range(work.codes.shape[1]):
         code = work.codes[record, j]
         work.groups.lo[group, j] = min(work.groups.lo[group, j], code)
         work.groups.hi[group, j] = max(work.groups.hi[group, j], code)
     work.groups.losses[group] = box_cost(costs, work.groups.lo[group], work.groups.hi[group])
+
+
+@inlined
+def enter(work: Work, costs: CostTables, tables: Any, counts: Any, record: int, group: int) -> None:
+    """A record that is in no group joins one."""
+    put_in(work.members, record, group)
+    widen(work, costs, record, group)
     if tables is not None:
         join(tables, counts, record, group)
     settle(work.tree, costs, work.groups, group)

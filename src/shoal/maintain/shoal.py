@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.maintain.i3m import I3M
-from shoal.optimize.refine import POOL, REFILL, SPLIT, Refiner, diary_with_room, new_diary
+from shoal.optimize.diary import diary_with_room, new_diary
+from shoal.optimize.refine import Refiner
+from shoal.optimize.steps import POOL, REFILL, SPLIT
 from shoal.progress import Progress
 
 if TYPE_CHECKING:
