@@ -19,7 +19,7 @@ from shoal.cluster import cluster
 from shoal.compiling import ZERO, kernel
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
-from shoal.optimize.pool import Pool, build, search
+from shoal.optimize.pool import build, new_pool, search
 from shoal.optimize.refine import EFFORTS, Refiner
 from shoal.optimize.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT
 from shoal.partition import Partition
@@ -37,13 +37,13 @@ STEPS = {"move": MOVE, "dissolve": DISSOLVE, "split": SPLIT, "pool": POOL}
 
 @kernel
 def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int) -> float:
-    pool = Pool(np.arange(len(codes)), codes, np.arange(several))
-    return search(costs, k, None, None, pool, labels, several)
+    pool = new_pool(costs, codes, np.arange(len(codes)), np.arange(several))
+    return search(k, None, None, pool, labels, several)
 
 
 @kernel
 def build_in(costs: CostTables, k: int, codes: Any, first: int, labels: Any) -> int:
-    return build(costs, k, codes, first, labels)
+    return build(k, new_pool(costs, codes, np.arange(len(codes)), np.arange(0)), first, labels)
 
 
 @given(made=tables(min_rows=6, max_rows=14), k=st.integers(2, 3), measure=st.sampled_from(MEASURES), data=st.data())

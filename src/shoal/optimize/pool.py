@@ -8,6 +8,9 @@ by the two smallest and the two largest codes of each column.
 Two groups need not be compared record by record to know that no swap helps: without any one record, a group still
 reaches from its second-smallest to its second-largest code; that, with the newcomer, is the least that it can cost.
 
+What it costs to reach from one code to another stands in tables of the pool's own, made for the few codes that it has:
+columns of thousands of values cost as little time as those of three.
+
 Where more is asked than k records, `tables` and `counts` say what; `counts` follows every step. None otherwise.
 """
 
@@ -19,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.kernels import cell_cost
 from shoal.compiling import ZERO, inlined, inner
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
 
@@ -28,19 +31,68 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LEAST_GAIN = 1e-9  # what is less may be rounding
 LAST = np.int32(2**31 - 1)
+FEW = 128  # numbers that are sorted fastest one by one
 MOST_TURNS = 10  # of all records, in one search: it ends before, but for bad luck
 
 
 class Pool(NamedTuple):
-    """The records of some groups. Groups have numbers of their own here."""
+    """The records of some groups. Groups have numbers of their own here, and so have codes: their ranks in the pool."""
 
     records: Longs
-    codes: Ints
     ids: Longs  # of each group: its number outside; the first ones are in use
+    ranks: Ints  # (records, columns)
+    costs: Floats  # (columns, ranks, ranks): what it costs to reach from one to another
+
+
+@inner
+def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs) -> Pool:
+    """A pool of these records, given the codes of all."""
+    several, columns = len(records), codes.shape[1]
+    values, unlike = np.empty((columns, several), np.int32), np.zeros(columns, np.int64)
+    ranks, column = np.empty((several, columns), np.int32), np.empty(several, np.int32)
+    for j in range(columns):
+        for place in range(several):
+            column[place] = codes[records[place], j]
+        for place in in_order(column):
+            if unlike[j] == 0 or column[place] != values[j, unlike[j] - 1]:
+                values[j, unlike[j]] = column[place]
+                unlike[j] += 1
+            ranks[place, j] = unlike[j] - 1
+    most = unlike.max()
+    tables = np.empty((columns, most, most))
+    for j in range(columns):
+        for low in range(unlike[j]):
+            for high in range(low, unlike[j]):
+                tables[j, low, high] = cell_cost(costs, j, values[j, low], values[j, high])
+    return Pool(records, ids, ranks, tables)
+
+
+@inner
+def in_order(numbers: Ints) -> Longs:
+    """The places of numbers, the smallest number first."""
+    if len(numbers) > FEW:
+        return np.argsort(numbers)
+    order = np.empty(len(numbers), np.int64)
+    for place in range(len(numbers)):
+        at = place
+        while at > 0 and numbers[order[at - 1]] > numbers[place]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = place
+    return order
+
+
+@inlined
+def box_cost(costs: Floats, lo: Ints, hi: Ints) -> float:
+    """What one record loses in a box of ranks."""
+    total = 0.0
+    for j in range(len(lo)):
+        total += costs[j, lo[j], hi[j]]
+    return total
 
 
 class Extremes(NamedTuple):
-    """Of each group and column: the smallest code, the second-smallest, the largest, the second-largest."""
+    """Of each group and column: the smallest rank, the second-smallest, the largest, the second-largest."""
 
     low: Ints
     next_low: Ints
@@ -48,6 +100,7 @@ class Extremes(NamedTuple):
     next_high: Ints
     sizes: Longs
     losses: Floats
+    changed: Longs  # when a group last was; moments are numbered
 
 
 @inlined
@@ -59,48 +112,51 @@ def new_extremes(several: int, columns: int) -> Extremes:
         np.empty((several, columns), np.int32),
         np.zeros(several, np.int64),
         np.zeros(several),
+        np.zeros(several, np.int64),
     )
 
 
 @inner
-def survey(costs: CostTables, codes: Ints, labels: Longs, group: int, extremes: Extremes) -> None:
+def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
     """What a group is now."""
+    ranks, costs = pool.ranks, pool.costs
     low, next_low = extremes.low[group], extremes.next_low[group]
     high, next_high = extremes.high[group], extremes.next_high[group]
     low[:], next_low[:] = LAST, LAST
     high[:], next_high[:] = -1, -1
     size = 0
-    for place in range(len(codes)):
+    for place in range(len(ranks)):
         if labels[place] != group:
             continue
         size += 1
-        for j in range(codes.shape[1]):
-            code = codes[place, j]
-            if code <= low[j]:
-                next_low[j], low[j] = low[j], code
-            elif code < next_low[j]:
-                next_low[j] = code
-            if code >= high[j]:
-                next_high[j], high[j] = high[j], code
-            elif code > next_high[j]:
-                next_high[j] = code
+        for j in range(ranks.shape[1]):
+            rank = ranks[place, j]
+            if rank <= low[j]:
+                next_low[j], low[j] = low[j], rank
+            elif rank < next_low[j]:
+                next_low[j] = rank
+            if rank >= high[j]:
+                next_high[j], high[j] = high[j], rank
+            elif rank > next_high[j]:
+                next_high[j] = rank
     extremes.sizes[group] = size
     extremes.losses[group] = box_cost(costs, low, high) if size > 0 else 0.0
 
 
 @inner
-def search(costs: CostTables, k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several: int) -> float:
+def search(k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several: int) -> float:
     """Move and swap until nothing helps; the loss of all groups then. `labels` and `counts` follow.
 
     Every group has what is asked when this begins, and at every step.
     """
-    codes = pool.codes
-    records, columns = codes.shape
+    ranks, costs = pool.ranks, pool.costs
+    records, columns = ranks.shape
     extremes = new_extremes(several, columns)
     for group in range(several):
-        survey(costs, codes, labels, group + ZERO, extremes)
+        survey(pool, labels, group + ZERO, extremes)
     lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    quiet, place = 0, -1
+    looked = np.full(records, -1)  # when a record was last tried in vain
+    quiet, place, moment = 0, -1, 0
     for _ in range(MOST_TURNS * records):
         if quiet == records:
             break
@@ -109,18 +165,20 @@ def search(costs: CostTables, k: int, tables: Any, counts: Any, pool: Pool, labe
         here = labels[place]
         if extremes.sizes[here] < 2:
             continue
+        since = looked[place] if extremes.changed[here] <= looked[place] else -1
+        looked[place] = moment
         holds_up = False
         for j in range(columns):
-            code = codes[place, j]
-            lo[j] = extremes.next_low[here, j] if code == extremes.low[here, j] else extremes.low[here, j]
-            hi[j] = extremes.next_high[here, j] if code == extremes.high[here, j] else extremes.high[here, j]
+            rank = ranks[place, j]
+            lo[j] = extremes.next_low[here, j] if rank == extremes.low[here, j] else extremes.low[here, j]
+            hi[j] = extremes.next_high[here, j] if rank == extremes.high[here, j] else extremes.high[here, j]
             holds_up = holds_up or lo[j] != extremes.low[here, j] or hi[j] != extremes.high[here, j]
         left = box_cost(costs, lo, hi)
-        there = best_move(costs, k, tables, counts, pool, labels, several, extremes, place, left)
+        there = best_move(k, tables, counts, pool, labels, several, extremes, place, since, left)
         if there >= 0:
             change(tables, counts, pool, labels, place, there)
         elif holds_up:  # whoever holds no side up leaves nothing behind: if a swap helps, the other one finds it
-            other = best_swap(costs, tables, counts, pool, labels, several, extremes, place, lo, hi, left)
+            other = best_swap(tables, counts, pool, labels, several, extremes, place, since, lo, hi, left)
             if other < 0:
                 continue
             there = labels[other]
@@ -128,8 +186,10 @@ def search(costs: CostTables, k: int, tables: Any, counts: Any, pool: Pool, labe
             change(tables, counts, pool, labels, other, here)
         else:
             continue
-        survey(costs, codes, labels, here, extremes)
-        survey(costs, codes, labels, there, extremes)
+        survey(pool, labels, here, extremes)
+        survey(pool, labels, there, extremes)
+        moment += 1
+        extremes.changed[here] = extremes.changed[there] = moment
         quiet = 0
     total = 0.0
     for group in range(several):
@@ -148,7 +208,6 @@ def change(tables: Any, counts: Any, pool: Pool, labels: Longs, place: int, ther
 
 @inner
 def best_move(
-    costs: CostTables,
     k: int,
     tables: Any,
     counts: Any,
@@ -157,9 +216,14 @@ def best_move(
     several: int,
     extremes: Extremes,
     place: int,
+    since: int,
     left: float,
 ) -> int:
-    """The group where a record costs least, if that is less than it saves by going; −1 if none is."""
+    """The group where a record costs least, if that is less than it saves by going; −1 if none is.
+
+    Only groups that have changed since a moment are looked at.
+    """
+    ranks, costs, low, high = pool.ranks, pool.costs, extremes.low, extremes.high
     here = labels[place]
     size = extremes.sizes[here]
     if tables is None:
@@ -170,12 +234,12 @@ def best_move(
     best = size * extremes.losses[here] - (size - 1) * left - LEAST_GAIN
     chosen = -1
     for there in range(several):
-        if there == here or extremes.sizes[there] == 0:
+        if there == here or extremes.sizes[there] == 0 or extremes.changed[there] <= since:
             continue
         joined = 0.0
-        for j in range(pool.codes.shape[1]):
-            code = pool.codes[place, j]
-            joined += cell_cost(costs, j, min(extremes.low[there, j], code), max(extremes.high[there, j], code))
+        for j in range(ranks.shape[1]):
+            rank = ranks[place, j]
+            joined += costs[j, min(low[there, j], rank), max(high[there, j], rank)]
         value = (extremes.sizes[there] + 1) * joined - extremes.sizes[there] * extremes.losses[there]
         if value < best and (tables is None or may_join(tables, counts, pool.records[place], pool.ids[there])):
             best, chosen = value, there
@@ -184,7 +248,6 @@ def best_move(
 
 @inner
 def best_swap(
-    costs: CostTables,
     tables: Any,
     counts: Any,
     pool: Pool,
@@ -192,36 +255,39 @@ def best_swap(
     several: int,
     extremes: Extremes,
     place: int,
+    since: int,
     lo: Ints,
     hi: Ints,
     left: float,
 ) -> int:
     """The record of another group with which the loss falls most if the two change places; −1 if it never falls.
 
-    `lo`, `hi` and `left`: the box and the loss of the record's own group without it.
+    `lo`, `hi` and `left`: the box and the loss of the record's own group without it. Only groups that have changed
+    since a moment are looked at.
     """
-    codes, here = pool.codes, labels[place]
-    columns, size, loss = codes.shape[1], extremes.sizes[here], extremes.losses[here]
+    ranks, costs, here = pool.ranks, pool.costs, labels[place]
+    lows, highs, next_low, next_high = extremes.low, extremes.high, extremes.next_low, extremes.next_high
+    columns, size, loss = ranks.shape[1], extremes.sizes[here], extremes.losses[here]
     best, chosen = LEAST_GAIN, -1
     for there in range(several):
         theirs = extremes.sizes[there]
-        if there == here or theirs < 2:
+        if there == here or theirs < 2 or extremes.changed[there] <= since:
             continue
         core = 0.0
         for j in range(columns):
-            code = codes[place, j]
-            core += cell_cost(costs, j, min(extremes.next_low[there, j], code), max(extremes.next_high[there, j], code))
+            rank = ranks[place, j]
+            core += costs[j, min(next_low[there, j], rank), max(next_high[there, j], rank)]
         saved = theirs * (extremes.losses[there] - core)  # at most, there
         if size * (loss - left) + saved <= best:
             continue
-        for other in range(len(codes)):
+        for other in range(len(ranks)):
             if labels[other] != there:
                 continue
             most = loss + (saved - best) / size  # what the group here may cost with the other one
             ours = 0.0
             for j in range(columns):
-                code = codes[other, j]
-                ours += cell_cost(costs, j, min(lo[j], code), max(hi[j], code))
+                rank = ranks[other, j]
+                ours += costs[j, min(lo[j], rank), max(hi[j], rank)]
                 if ours >= most:
                     break
             if ours >= most:
@@ -230,11 +296,11 @@ def best_swap(
             most = extremes.losses[there] + (gain - best) / theirs
             joined = 0.0
             for j in range(columns):
-                code, coming = codes[other, j], codes[place, j]
-                low, high = extremes.low[there, j], extremes.high[there, j]
-                first = extremes.next_low[there, j] if code == low else low
-                last = extremes.next_high[there, j] if code == high else high
-                joined += cell_cost(costs, j, min(first, coming), max(last, coming))
+                rank, coming = ranks[other, j], ranks[place, j]
+                low, high = lows[there, j], highs[there, j]
+                first = next_low[there, j] if rank == low else low
+                last = next_high[there, j] if rank == high else high
+                joined += costs[j, min(first, coming), max(last, coming)]
                 if joined >= most:
                     break
             if joined >= most or (tables is not None and not may_swap(tables, counts, pool, labels, place, other)):
@@ -256,27 +322,28 @@ def may_swap(tables: Any, counts: Any, pool: Pool, labels: Longs, place: int, ot
 
 
 @inner
-def build(costs: CostTables, k: int, codes: Ints, first: int, labels: Longs) -> int:
+def build(k: int, pool: Pool, first: int, labels: Longs) -> int:
     """Groups from nothing, k records each, whoever is left where it costs least; how many. `first`: the first seed."""
-    records, columns = codes.shape
+    ranks, costs = pool.ranks, pool.costs
+    records, columns = ranks.shape
     several = records // k
     lo, hi = np.empty((several, columns), np.int32), np.empty((several, columns), np.int32)
     sizes, losses = np.zeros(several, np.int64), np.zeros(several)
     labels[:] = -1
     last = first
     for group in range(several):
-        pick = first if group == 0 else furthest(costs, codes, labels, last)
+        pick = first if group == 0 else furthest(pool, labels, last)
         while True:
             labels[pick] = group
             for j in range(columns):
-                code = codes[pick, j]
-                lo[group, j] = code if sizes[group] == 0 else min(lo[group, j], code)
-                hi[group, j] = code if sizes[group] == 0 else max(hi[group, j], code)
+                rank = ranks[pick, j]
+                lo[group, j] = rank if sizes[group] == 0 else min(lo[group, j], rank)
+                hi[group, j] = rank if sizes[group] == 0 else max(hi[group, j], rank)
             sizes[group] += 1
             last = pick
             if sizes[group] == k:
                 break
-            pick = nearest(costs, codes, labels, lo[group], hi[group])
+            pick = nearest(pool, labels, lo[group], hi[group])
         losses[group] = box_cost(costs, lo[group], hi[group])
     for place in range(records):
         if labels[place] >= 0:
@@ -285,42 +352,44 @@ def build(costs: CostTables, k: int, codes: Ints, first: int, labels: Longs) -> 
         for group in range(several):
             joined = 0.0
             for j in range(columns):
-                joined += cell_cost(costs, j, min(lo[group, j], codes[place, j]), max(hi[group, j], codes[place, j]))
+                joined += costs[j, min(lo[group, j], ranks[place, j]), max(hi[group, j], ranks[place, j])]
             value = (sizes[group] + 1) * joined - sizes[group] * losses[group]
             if value < best:
                 best, chosen = value, group
         labels[place] = chosen
         sizes[chosen] += 1
         for j in range(columns):
-            lo[chosen, j], hi[chosen, j] = min(lo[chosen, j], codes[place, j]), max(hi[chosen, j], codes[place, j])
+            lo[chosen, j], hi[chosen, j] = min(lo[chosen, j], ranks[place, j]), max(hi[chosen, j], ranks[place, j])
         losses[chosen] = box_cost(costs, lo[chosen], hi[chosen])
     return several
 
 
 @inlined
-def furthest(costs: CostTables, codes: Ints, labels: Longs, last: int) -> int:
+def furthest(pool: Pool, labels: Longs, last: int) -> int:
     """The free record that is furthest from one."""
+    ranks, costs = pool.ranks, pool.costs
     most, chosen = -np.inf, -1
-    for place in range(len(codes)):
+    for place in range(len(ranks)):
         if labels[place] < 0:
             cost = 0.0
-            for j in range(codes.shape[1]):
-                one, other = codes[place, j], codes[last, j]
-                cost += cell_cost(costs, j, min(one, other), max(one, other))
+            for j in range(ranks.shape[1]):
+                one, other = ranks[place, j], ranks[last, j]
+                cost += costs[j, min(one, other), max(one, other)]
             if cost > most:
                 most, chosen = cost, place
     return chosen
 
 
 @inlined
-def nearest(costs: CostTables, codes: Ints, labels: Longs, lo: Ints, hi: Ints) -> int:
+def nearest(pool: Pool, labels: Longs, lo: Ints, hi: Ints) -> int:
     """The free record that widens a box least."""
+    ranks, costs = pool.ranks, pool.costs
     least, chosen = np.inf, -1
-    for place in range(len(codes)):
+    for place in range(len(ranks)):
         if labels[place] < 0:
             cost = 0.0
-            for j in range(codes.shape[1]):
-                cost += cell_cost(costs, j, min(lo[j], codes[place, j]), max(hi[j], codes[place, j]))
+            for j in range(ranks.shape[1]):
+                cost += costs[j, min(lo[j], ranks[place, j]), max(hi[j], ranks[place, j])]
                 if cost >= least:
                     break
             if cost < least:

@@ -15,12 +15,13 @@ from shoal.boxes.near import near_groups
 from shoal.boxes.work import SPARE, Work, give_back, satisfied
 from shoal.compiling import inner
 from shoal.optimize.diary import Diary, draw, note
-from shoal.optimize.pool import LEAST_GAIN, Pool, build, search
+from shoal.optimize.pool import LEAST_GAIN, Pool, build, new_pool, search
 from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
 MOST = 6  # neighbours of a group in its pool
 POOL_SIZE = 8  # times k, at most
+MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
 
 
 @inner
@@ -46,7 +47,8 @@ def try_pool(
     several, newest, before = 1, diary.changed[group], size * groups.losses[group]
     for place in range(near):
         one = found[place]
-        if several > 1 and size + groups.sizes[one] > POOL_SIZE * k:
+        together = size + groups.sizes[one]
+        if together > MOST_RECORDS or (several > 1 and together > POOL_SIZE * k):
             break
         if not satisfied(work, k, tables, counts, one):
             continue
@@ -57,20 +59,20 @@ def try_pool(
         before += groups.sizes[one] * groups.losses[one]
     if several == 1 or before <= LEAST_GAIN or diary.tried[group] >= newest:
         return 0.0
-    pool, labels = gather(work, k, group, found, several, size)
+    pool, labels = gather(work, costs, k, group, found, several, size)
     old = labels.copy()
-    total = search(costs, k, tables, counts, pool, labels, several)
+    total = search(k, tables, counts, pool, labels, several)
     final = several
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts = build(costs, k, pool.codes, draw(diary, size), new)
+        parts = build(k, pool, draw(diary, size), new)
         if parts - several > work.marks[SPARE]:
             break
         keep_numbers(old, several, new, parts)
         parts = max(several, parts)  # some may be empty
         if tables is not None and not relabel(tables, counts, pool, labels, new, parts):
             continue
-        other = search(costs, k, tables, counts, pool, new, parts)
+        other = search(k, tables, counts, pool, new, parts)
         if other < total - LEAST_GAIN:
             total, labels, final = other, new, parts
         elif tables is not None:
@@ -104,19 +106,19 @@ def try_refilling(
         found[several - 1] = found[place]
         size += groups.sizes[found[place]]
         several += 1
-    if several == 1 or size < several * k:
+    if several == 1 or size < several * k or size > MOST_RECORDS:
         return
-    pool, old = gather(work, k, group, found, several, size)
+    pool, old = gather(work, costs, k, group, found, several, size)
     best, total = old, np.inf
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts = build(costs, k, pool.codes, draw(diary, size), new)
+        parts = build(k, pool, draw(diary, size), new)
         if parts - several > work.marks[SPARE]:
             return
         keep_numbers(old, several, new, parts)
         if tables is not None and not relabel(tables, counts, pool, best, new, parts):
             continue
-        other = search(costs, k, tables, counts, pool, new, parts)
+        other = search(k, tables, counts, pool, new, parts)
         if other < total:
             best, total = new, other
         elif tables is not None:
@@ -127,26 +129,26 @@ def try_refilling(
 
 
 @inner
-def gather(work: Work, k: int, group: int, found: Longs, several: int, size: int) -> tuple[Pool, Longs]:
+def gather(
+    work: Work, costs: CostTables, k: int, group: int, found: Longs, several: int, size: int
+) -> tuple[Pool, Longs]:
     """The pool of a group and those found; a group of it may get a number that is not in use."""
     most = max(several, size // k)
-    pool = Pool(np.empty(size, np.int64), np.empty((size, work.codes.shape[1]), np.int32), np.empty(most, np.int64))
-    labels = np.empty(size, np.int64)
+    records, labels, ids = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(most, np.int64)
     place = 0
     for part in range(most):
         if part >= several:
             free = work.marks[SPARE] - 1 - (part - several)
-            pool.ids[part] = work.spare[free] if free >= 0 else -1
+            ids[part] = work.spare[free] if free >= 0 else -1
             continue
         one = group if part == 0 else found[part - 1]
-        pool.ids[part] = one
+        ids[part] = one
         record = work.members.heads[one]
         while record >= 0:
-            pool.records[place], labels[place] = record, part
-            pool.codes[place] = work.codes[record]
+            records[place], labels[place] = record, part
             place += 1
             record = work.members.nexts[record]
-    return pool, labels
+    return new_pool(costs, work.codes, records, ids), labels
 
 
 @inner
@@ -213,7 +215,7 @@ def scatter(
         for place in range(len(labels)):
             if labels[place] == part:
                 for j in range(columns):
-                    code = pool.codes[place, j]
+                    code = work.codes[pool.records[place], j]
                     groups.lo[group, j] = code if size == 0 else min(groups.lo[group, j], code)
                     groups.hi[group, j] = code if size == 0 else max(groups.hi[group, j], code)
                 size += 1
