@@ -109,8 +109,8 @@ def test_the_manifest_says_what_the_recipient_needs_and_no_more(tmp_path: Path) 
     for value in manifest["measures"].values():
         assert value == float(f"{value:.4g}")
     assert set(manifest) == {
-        "file", "sha256", "created", "made_by", "manifest_version", "rows", "k", "counted", "rules", "method",
-        "measure", "options", "columns", "equivalence_classes", "smallest_class", "measures",
+        "file", "sha256", "created", "made_by", "manifest_version", "rows", "withheld", "k", "counted", "rules",
+        "method", "measure", "options", "columns", "equivalence_classes", "smallest_class", "measures",
     }  # fmt: skip
 
 

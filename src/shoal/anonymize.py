@@ -7,7 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
+from shoal.cluster.withholding import check_suppress, withhold
 from shoal.errors import VerificationError
 from shoal.measures import column_numbers, holder_report, public_report
 from shoal.partition import Partition
@@ -38,6 +42,7 @@ def anonymize(
     measure: str = "il",
     seed: int | None = None,
     optimize: str | None = None,
+    suppress: float = 0.0,
     bounds: bool = False,
     progress: Progress = SILENT,
     **options: object,
@@ -53,13 +58,15 @@ def anonymize(
 
     `data` is a path (CSV, Parquet, JSON lines), a pyarrow table, or any frame with `__arrow_c_stream__`; `method` how
     groups are found, with its own `options`; `measure` what it tries to lose least of; `seed` makes the grouping (not
-    the order of the rows) repeatable; `optimize`
-    ("breaking") lowers the loss afterwards; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
+    the order of the rows) repeatable; `optimize` ("refine" or "breaking") lowers the loss afterwards; `suppress` is the
+    share of records that may be withheld where that saves the others more than it costs, each counted as a row of
+    nothing but `*`; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
 
     Guarantee: the release has passed `shoal.verify` for k and all that was asked. If it had not, VerificationError is
     raised instead.
     """
     check_parameters(k, method, measure, options, seed, optimize)
+    suppress = check_suppress(suppress, measure)
     k = int(k)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
@@ -82,15 +89,20 @@ def anonymize(
         options=options,
         optimize=optimize,
     )
+    kept = None
+    if suppress:
+        kept, partition = withhold(records, partition, suppress, measure=measure, seed=seed, progress=progress)
+    given = {"optimize": optimize, "suppress": suppress or None}
     return released(
         records,
         partition,
         asked,
+        kept=kept,
         method=method,
         measure=measure,
         bounds=bounds,
         progress=progress,
-        options=options if optimize is None else {**options, "optimize": optimize},
+        options={**options, **{name: value for name, value in given.items() if value is not None}},
         file=file,
     )
 
@@ -108,6 +120,7 @@ def released(
     *,
     method: str,
     measure: str,
+    kept: NDArray[np.bool_] | None = None,
     bounds: bool = False,
     progress: Progress = SILENT,
     options: Mapping[str, object] | None = None,
@@ -118,29 +131,36 @@ def released(
 ) -> Release:
     """Recode a partition, verify it for k and what was `asked`, and measure it.
 
+    `kept`: which records the partition is of, where some are withheld; they are measured, and nothing else is made of
+    them.
     `shuffle_key` repeats the order of the rows for whoever has it; `facts` go into the manifest as well; `least` gives
     the bound of Total-IL for a k, which is the same for every release of these records.
     """
     schema, k, rules = records.schema, partition.k, partition.privacy.rules
+    kept = np.ones(len(records), bool) if kept is None else kept
+    some = records if kept.all() else records.only(kept)
     progress.stage("recoding")
-    order = shuffled(len(records), shuffle_key or new_shuffle_key())
-    recoded = recode(records, partition, order, bounds=bounds)
+    order = shuffled(len(some), shuffle_key or new_shuffle_key())
+    recoded = recode(some, partition, order, bounds=bounds)
     published = plain_table(recoded)
     progress.stage("verifying")
-    people = None if records.people is None else records.people[order]
+    people = None if some.people is None else some.people[order]
     verdict = verify(published, schema, k, people=people, **asked)
     if not verdict.ok:
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
     progress.stage("measuring")
-    public, _ = public_report(recoded, schema)
+    public, _ = public_report(recoded, schema, withheld=len(records) - len(some))
     del recoded
     first = schema.names(Role.SENSITIVE)[:1]
     sensitive = column_numbers(first[0], records.carried[first[0]]) if first else None
+    labels = np.full(len(records), -1, np.int32)
+    labels[kept] = partition.labels
     return Release(
         published,
         manifest=manifest(
-            columns=describe_columns(schema, records, partition),
+            columns=describe_columns(schema, some, partition),
             rows=published.num_rows,
+            withheld=public.withheld,
             k=k,
             counted=partition.privacy.counted,
             rules=[rule.facts() for rule in rules],
@@ -152,9 +172,9 @@ def released(
             smallest_class=public.smallest_class,
         )
         | dict(facts or {}),
-        labels=partition.labels,
-        order=order,
+        labels=labels,
+        order=np.flatnonzero(kept)[order],
         public=public,
-        holder=cache(lambda: holder_report(records, partition, public, sensitive, least)),
+        holder=cache(lambda: holder_report(records, partition, public, sensitive, least, kept)),
         source=None if file is None else str(Path(file).resolve()),
     )

@@ -42,6 +42,9 @@ def anonymize(
         typer.Option(metavar="NAME=VALUE", help="An option of the method, e.g. relaxed=true."),
     ] = None,
     optimize: Annotated[str | None, typer.Option(help=f"Lower the loss afterwards: {', '.join(OPTIMIZERS)}.")] = None,
+    suppress: Annotated[
+        float, typer.Option(help="The share of records that may be withheld where that lowers the loss, e.g. 0.01.")
+    ] = 0.0,
     seed: Annotated[
         int | None, typer.Option(help="Repeat the random choices of a method; the order of the rows is always new.")
     ] = None,
@@ -67,6 +70,7 @@ def anonymize(
             measure=measure,
             seed=seed,
             optimize=optimize,
+            suppress=suppress,
             bounds=bounds,
             progress=bar,
             **_options(method, option or []) | _given(effort=effort, max_seconds=max_seconds),
@@ -76,11 +80,11 @@ def anonymize(
     if as_json:
         print_json({"output": str(output), "manifest": str(manifest_path(output)), **release.manifest})
     else:
-        show(release, output)
+        show(release, output, budget=suppress > 0)
 
 
-def show(release: shoal.Release, output: Path) -> None:
-    """The release in a few lines, for a person."""
+def show(release: shoal.Release, output: Path, *, budget: bool = False) -> None:
+    """The release in a few lines, for a person. `budget`: records might be withheld."""
     measures = release.measures(public=True)
     classes = plural(int(str(release.manifest["equivalence_classes"])), "class", "classes")
     people = " people" if release.manifest["counted"] == "people" else ""
@@ -90,6 +94,11 @@ def show(release: shoal.Release, output: Path) -> None:
     )
     for rule in release.rules:
         screen.print(f"  Every class has {rule}.", markup=False)
+    withheld = release.report(public=True).withheld
+    if withheld:
+        screen.print(f"  {plural(withheld, 'record')} withheld; each counts as a row of nothing but `*`.", markup=False)
+    elif budget:
+        screen.print("  No record was withheld: none would save the others more than it costs.", markup=False)
     screen.print(
         f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."

@@ -27,6 +27,9 @@ def measure(
     threshold: Annotated[
         float, typer.Option(help="Which risk is too high: the share of records above it is told.")
     ] = 0.2,
+    withheld: Annotated[
+        int | None, typer.Option(help="How many records were withheld; otherwise the manifest beside the file says so.")
+    ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="Show the losses of each column.")] = False,
     unique: Annotated[int, typer.Option(help="Also count rows that are unique in up to so many columns.")] = 0,
     as_json: AsJson = False,
@@ -35,7 +38,12 @@ def measure(
     """Measure a published table: losses and risks, from its rows and the schema alone."""
     described = shoal.Schema.load(schema)
     report = shoal.measure(
-        file, described, population=population, sampling_fraction=sampling_fraction, threshold=threshold
+        file,
+        described,
+        population=population,
+        sampling_fraction=sampling_fraction,
+        threshold=threshold,
+        withheld=withheld,
     )
     found = unique_records(shoal.read(file), described.quasi_identifiers, unique) if unique else []
     if as_json:
@@ -51,6 +59,7 @@ def measure(
 
 def _show_measures(report: Report) -> None:
     title = f"{number(report.records)} rows in {number(report.classes)} equivalence classes"
+    title += f", {number(report.withheld)} records withheld" if report.withheld else ""
     table = Table(title=f"{title}; the smallest has {report.smallest_class}", title_justify="left")
     table.add_column("measure", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)

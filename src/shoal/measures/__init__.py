@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from shoal.errors import ParameterError, ShoalWarning
+from shoal.errors import ParameterError, ShoalWarning, whole_number
+from shoal.measures.beside import withheld_beside
 from shoal.measures.bound import least_loss
 from shoal.measures.catalogue import MEANINGS, RISKS
 from shoal.measures.holder import holder_report, total_loss
@@ -35,20 +36,26 @@ def measure(
     population: object = None,
     sampling_fraction: float | None = None,
     threshold: float = THRESHOLD,
+    withheld: int | None = None,
 ) -> Report:
     """All public measures and the risks of a published file or table.
 
     The journalist's risk needs to know of everybody who is not in the table: a `population` (a table of originals with
     the same columns), or the `sampling_fraction` of the population that the table is a random sample of. `threshold`:
-    the share of records whose risk is above it is reported.
+    the share of records whose risk is above it is reported. `withheld`: how many records were not published, which
+    every measure counts as a row of nothing but `*`; if it is not said, what the manifest beside the file says. Risks
+    are those of published rows.
     """
     check_threshold(threshold)
+    if withheld is not None:
+        withheld = whole_number("withheld", withheld, least=0)
     if population is not None and sampling_fraction is not None:
         raise ParameterError("give a population or a sampling_fraction, not both.")
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     table = read_coded(source, schema.published, coded=schema.quasi_identifiers)
     file = str(source) if isinstance(source, str | Path) else None
-    report, class_sizes = public_report(table, schema, file)
+    withheld = withheld_beside(source, table.num_rows) if withheld is None else withheld
+    report, class_sizes = public_report(table, schema, file, withheld=withheld)
     if schema.names(Role.PERSON):
         note = "one person may have several rows here, and a release does not say whose they are: risks count rows."
         warnings.warn(note, ShoalWarning, stacklevel=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.boxes.costs import cost_tables
 from shoal.records.encode import Records
@@ -13,8 +14,10 @@ OWN_WEIGHT = 0.2  # any number from 0 to 1 gives a bound; from here down it hard
 MOST_COMPANY = 2_000_000  # different records, times k: beyond, looking for company is not worth its time
 
 
-def least_loss(records: Records, k: int) -> float:
+def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     """A Total-IL that no partition of these records into groups of k or more goes below, given k ≤ records.
+
+    `withheld`: nor one of fewer records, where so many at most are in no group and each of them counts in full.
 
     Write c(G) for the cost of the box around a group G and d(r, s) for that of the box around two records. A partition
     loses c of its own group for each record, and c grows with the box (`boxes/costs.py`: for hierarchies and missing
@@ -34,6 +37,12 @@ def least_loss(records: Records, k: int) -> float:
     d(r, s) and m(s) for s in S. Let a(r) be the smallest v(S) − y over any k − 1 other records S of the table; it is
     never below 0. Σ m(r) + a(r) is a bound, whatever w is.
 
+    *Withholding.* A group of records that are kept has k members, all of this table: it loses Σ m(r) + a(r) over its
+    members, with m and a over the whole table, which are not above those over the records kept. A withheld record loses
+    f, the full cost of all columns. f is not below m(r), but may be below m(r) + a(r): who is in no group makes nobody
+    lose more. So the loss is at least Σ m(r) + a(r) over all records, less m(r) + a(r) − f for those withheld; and at
+    most as much is taken off as by those of whom m(r) + a(r) − f is largest, where it is above 0.
+
     Whatever else is asked of groups leaves fewer partitions, and the bound holds. Where k counts people it holds as
     well: k people have k records at least. Unweighted, as Total-IL is. Rounding is all that could lift it above a loss.
     """
@@ -43,7 +52,15 @@ def least_loss(records: Records, k: int) -> float:
     costs = cost_tables(records.books, "il", weighted=False)
     tree = trees.record_tree(np.ascontiguousarray(points), np.zeros(len(points)), costs, far=False)
     least = neighbours.neighbour_costs(tree, counts, costs, k)
-    bound = float(counts @ least)
     if k > 1 and len(points) * k <= MOST_COMPANY:
-        bound += float(counts @ neighbours.company_costs(tree, counts, costs, k, least, OWN_WEIGHT))
-    return bound
+        least = least + neighbours.company_costs(tree, counts, costs, k, least, OWN_WEIGHT)
+    bound = float(counts @ least)
+    return bound - _most(least - costs.full.sum(), counts, withheld) if withheld else bound
+
+
+def _most(values: NDArray[np.float64], counts: NDArray[np.int64], several: int) -> float:
+    """The largest values, so many at most, added up; each occurs as often as it is counted. Those below 0 are not."""
+    order = np.argsort(-values)
+    before = np.cumsum(counts[order]) - counts[order]
+    taken = np.clip(several - before, 0, counts[order])
+    return float(np.maximum(0.0, values[order]) @ taken)

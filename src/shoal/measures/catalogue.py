@@ -32,6 +32,7 @@ MEANINGS: dict[str, Meaning] = {
     "lm": Meaning("LM", "The share of a column's values that a published cell leaves open, on average.", True),
     "tree": Meaning("Tree", "How far up its hierarchy a published cell stands, on average, from 0 to 1.", True),
     "am": Meaning("AM", "How many different original records a published row could stand for, on average.", True),
+    "withheld": Meaning("Withheld", "How many records are not in the release.", True),
     "suppressed_cells": Meaning("Suppressed", "How many cells say nothing at all.", True),
     "dm": Meaning("DM", "The number of rows that look like a row, added up over all rows.", True),
     "average_class_size": Meaning("Class size", "How many rows look the same, on average over the classes.", True),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import box_costs, cost_tables
 from shoal.measures.bound import least_loss
 from shoal.measures.report import Report
+from shoal.measures.shown import Shown
 from shoal.partition import Partition
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
@@ -28,26 +29,29 @@ def holder_report(
     public: Report,
     sensitive: Longs | None,
     least: Callable[[int], float] | None = None,
+    kept: NDArray[np.bool_] | None = None,
 ) -> Report:
     """The public report with exact losses, and what only the holder can know.
 
-    `sensitive`: the label of each record. `least`: the bound of Total-IL for a k, where it is known already.
+    `sensitive`: the label of each record. `least`: the bound of Total-IL for a k, where it is known already. `kept`:
+    which of the records the partition is of, where some are withheld; every measure is over all of them.
     """
-    report = Report(public.records, public.classes, public.smallest_class)
+    report = Report(public.records, public.classes, public.smallest_class, public.withheld)
+    shown = Shown.of(records, partition, kept)
     for part in ("totals", "shares", "columns", "risks"):
         getattr(report, part).update(getattr(public, part))
     report.omitted.update({name: why for name, why in public.omitted.items() if name == "cm"})
-    _add_losses(report, records, partition)
-    _add_bound(report, records, partition, least)
-    closures = [closure(book, partition.lo[:, j], partition.hi[:, j]) for j, book in enumerate(records.books)]
-    _add_ambiguity(report, records, partition, closures)
-    _add_mutual_information(report, records, partition, closures)
+    _add_losses(report, records, shown)
+    _add_bound(report, records, partition.k, shown, least)
+    closures = [closure(book, shown.lo[:, j], shown.hi[:, j]) for j, book in enumerate(records.books)]
+    _add_ambiguity(report, records, shown, closures)
+    _add_mutual_information(report, records, shown, closures)
     if sensitive is None:
         for name in ("pmi", "pmi_relative", "pmi_l2", "pmi_max"):
             report.omitted[name] = "the schema has no sensitive column"
     else:
-        _add_private_information(report, records, partition, closures, sensitive)
-    _add_divergence(report, records, partition, closures)
+        _add_private_information(report, records, shown, closures, sensitive)
+    _add_divergence(report, records, shown, closures)
     _add_diameter(report, records, partition)
     return report
 
@@ -78,10 +82,10 @@ def total_loss(partition: Partition, books: Sequence[CodeBook], measure: str = "
     return float(partition.sizes @ box_costs(books, measure, partition.lo, partition.hi).sum(axis=1))
 
 
-def _add_losses(report: Report, records: Records, partition: Partition) -> None:
+def _add_losses(report: Report, records: Records, shown: Shown) -> None:
     cells = len(records) * len(records.books)
     for measure in ("il", "lm", "tree"):
-        by_column = partition.sizes @ box_costs(records.books, measure, partition.lo, partition.hi)
+        by_column = shown.sizes @ shown.costs(records.books, measure)
         report.totals[measure] = float(by_column.sum() if measure == "il" else by_column.sum() / cells)
         report.shares[measure] = float(by_column.sum() / cells)
         if measure == "il":
@@ -89,8 +93,8 @@ def _add_losses(report: Report, records: Records, partition: Partition) -> None:
         report.columns[measure] = dict(zip(_names(records), (by_column / len(records)).tolist(), strict=True))
 
 
-def _add_bound(report: Report, records: Records, partition: Partition, least: Callable[[int], float] | None) -> None:
-    bound = least_loss(records, partition.k) if least is None else least(partition.k)
+def _add_bound(report: Report, records: Records, k: int, shown: Shown, least: Callable[[int], float] | None) -> None:
+    bound = least_loss(records, k, shown.withheld) if least is None or shown.withheld else least(k)
     report.totals["il_bound"] = bound
     report.shares["il_bound"] = bound / (len(records) * len(records.books))
     loss = report.totals["il"]
@@ -106,9 +110,9 @@ def _names(records: Records) -> list[str]:
     return [book.name for book in records.books]
 
 
-def _add_ambiguity(report: Report, records: Records, partition: Partition, closures: list[tuple[Ints, Ints]]) -> None:
+def _add_ambiguity(report: Report, records: Records, shown: Shown, closures: list[tuple[Ints, Ints]]) -> None:
     """AM: whole numbers and days of the domain are counted, fractions and codes as far as they occur."""
-    volumes, volume = np.ones(len(partition)), 1.0
+    volumes, volume = np.ones(len(shown.sizes)), 1.0
     for book, (first, last) in zip(records.books, closures, strict=True):
         sizes = last - first + 1.0
         values = max(1.0, book.size - 1.0)
@@ -118,14 +122,16 @@ def _add_ambiguity(report: Report, records: Records, partition: Partition, closu
             if book.tree is None:
                 sizes[known] = book.axis[last[known] - 1] - book.axis[first[known] - 1] + 1.0
             else:
-                low, high = partition.lo[:, _at(records, book)], partition.hi[:, _at(records, book)]
+                low, high = shown.lo[:, _at(records, book)], shown.hi[:, _at(records, book)]
                 nodes = book.tree.common_ancestor(low[known] - 1, high[known] - 1)
                 sizes[known] = book.tree.breadths[nodes] * (values - 1) + 1
         mixed = (first == 0) & (last > 0)
         sizes[mixed] = values
+        if shown.withheld:
+            sizes[-1] = values
         volumes *= sizes
         volume *= values
-    report.totals["am"] = float(partition.sizes @ volumes / len(records))
+    report.totals["am"] = float(shown.sizes @ volumes / len(records))
     report.shares["am"] = min(1.0, report.totals["am"] / volume)
 
 
@@ -133,14 +139,12 @@ def _at(records: Records, book: CodeBook) -> int:
     return _names(records).index(book.name)
 
 
-def _add_mutual_information(
-    report: Report, records: Records, partition: Partition, closures: list[tuple[Ints, Ints]]
-) -> None:
+def _add_mutual_information(report: Report, records: Records, shown: Shown, closures: list[tuple[Ints, Ints]]) -> None:
     """MI (Goldberger & Tassa, eq. 10): −log₂ P(X = value | X ∈ cell), on average over the cells."""
     by_column, entropies = {}, 0.0
     for j, (book, (first, last)) in enumerate(zip(records.books, closures, strict=True)):
         before = np.concatenate([[0], np.cumsum(np.bincount(records.codes[:, j], minlength=book.size))])
-        inside = (before[last + 1] - before[first])[partition.labels]
+        inside = (before[last + 1] - before[first])[shown.labels]
         alone = np.bincount(records.codes[:, j], minlength=book.size)[records.codes[:, j]]
         by_column[book.name] = float(np.log2(inside / alone).mean())
         entropies += float(-np.log2(alone / len(records)).mean())
@@ -151,14 +155,14 @@ def _add_mutual_information(
 
 
 def _add_private_information(
-    report: Report, records: Records, partition: Partition, closures: list[tuple[Ints, Ints]], sensitive: Longs
+    report: Report, records: Records, shown: Shown, closures: list[tuple[Ints, Ints]], sensitive: Longs
 ) -> None:
     """PMI: eq. (14), its form relative to the original table, and the utilities of eqs. (15) and (16)."""
     prior = np.bincount(sensitive)[sensitive] / len(records)
     absolute, relative = {}, {}
     for j, (book, (first, last)) in enumerate(zip(records.books, closures, strict=True)):
         codes = records.codes[:, j].astype(np.int64)
-        published = _conditional(codes, sensitive, first[partition.labels], last[partition.labels], book.size)
+        published = _conditional(codes, sensitive, first[shown.labels], last[shown.labels], book.size)
         original = _conditional(codes, sensitive, codes, codes, book.size)
         absolute[book.name] = float(-np.log2(published).mean())
         relative[book.name] = float(-np.log2(published / original).mean())
@@ -184,7 +188,7 @@ def _conditional(codes: Longs, values: Longs, first: Longs | Ints, last: Longs |
     return same / inside
 
 
-def _add_divergence(report: Report, records: Records, partition: Partition, closures: list[tuple[Ints, Ints]]) -> None:
+def _add_divergence(report: Report, records: Records, shown: Shown, closures: list[tuple[Ints, Ints]]) -> None:
     """KL: the original joint distribution against the release's, each row spread evenly over the values of its box."""
     points = importlib.import_module("shoal.boxes.points")  # loads Numba
     lo = np.ascontiguousarray(np.stack([first for first, _ in closures], axis=1))
@@ -193,7 +197,7 @@ def _add_divergence(report: Report, records: Records, partition: Partition, clos
     distinct, counts = np.unique(records.codes, axis=0, return_counts=True)
     # Weights are scaled by the smallest box: the volume of a wide one may be beyond any number.
     scale = float(logs.min())
-    weights = partition.sizes / len(records) * np.exp2(scale - logs)
+    weights = shown.sizes / len(records) * np.exp2(scale - logs)
     reached = points.cover_points(points.point_tree(distinct), lo, hi, weights)
     share = counts / len(records)
     # Never below 0, but for rounding.
@@ -201,13 +205,14 @@ def _add_divergence(report: Report, records: Records, partition: Partition, clos
 
 
 def _add_diameter(report: Report, records: Records, partition: Partition) -> None:
-    """Byun, Definition 1: Σ |e| · diameter(e), never above Total-IL."""
+    """Byun, Definition 1: Σ |e| · diameter(e), never above Total-IL. Of a withheld record: the full cost."""
     if float((partition.sizes.astype(np.float64) ** 2).sum()) / 2 * len(records.books) > MOST_PAIRS:
         report.omitted["diameter"] = "groups are so large that comparing all pairs would take too long"
         return
     module = importlib.import_module("shoal.boxes.diameters")  # loads Numba
     order = np.argsort(partition.labels, kind="stable")
     costs = cost_tables(records.books, "il", weighted=False)
-    found = module.diameters(records.codes, order, np.cumsum(partition.sizes), costs)
-    report.totals["diameter"] = float(partition.sizes @ found)
+    found = module.diameters(partition.codes, order, np.cumsum(partition.sizes), costs)
+    withheld = len(records) - len(partition.codes)
+    report.totals["diameter"] = float(partition.sizes @ found) + withheld * float(costs.full.sum())
     report.shares["diameter"] = report.totals["diameter"] / (len(records) * len(records.books))

@@ -16,8 +16,14 @@ Ints = NDArray[np.int64]
 LARGEST_KEY = 2**62
 
 
-def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> tuple[Report, Ints]:
-    """All public measures of a release, and the size of the equivalence class of each row."""
+def public_report(
+    table: pa.Table, schema: Schema, file: str | None = None, *, withheld: int = 0
+) -> tuple[Report, Ints]:
+    """All public measures of a release, and the size of the equivalence class of each row.
+
+    `withheld`: how many records were not published. Every measure is what it would be if each were a row of nothing but
+    `*`.
+    """
     if not schema.quasi_identifiers:
         raise ParameterError("the schema has no quasi-identifier: there is nothing to measure.")
     if table.num_rows == 0:
@@ -35,7 +41,10 @@ def public_report(table: pa.Table, schema: Schema, file: str | None = None) -> t
             raise
     classes = class_numbers(list(columns.values()))
     sizes = np.bincount(classes)
-    report = Report(records=table.num_rows, classes=len(sizes), smallest_class=int(sizes.min()))
+    report = Report(table.num_rows, len(sizes), int(sizes.min()), withheld)
+    if withheld:
+        report.totals["withheld"] = float(withheld)
+        report.shares["withheld"] = withheld / (table.num_rows + withheld)
     _add_cell_measures(report, columns)
     suppressed = np.logical_and.reduce([cells.root[cells.index] for cells in columns.values()])
     _add_class_measures(report, sizes, classes, suppressed, _sensitive(table, schema, file))
@@ -55,10 +64,14 @@ def class_numbers(columns: list[Cells]) -> Ints:
 
 
 def _add_cell_measures(report: Report, columns: dict[str, Cells]) -> None:
-    cells_in_all = report.records * len(columns)
+    withheld = report.withheld
+    n = report.records + withheld
+    cells_in_all = n * len(columns)
     volumes, volume = np.ones(report.records), 1.0
     for measure in ("il", "lm", "tree"):
-        by_column = {name: float(getattr(cells, measure)[cells.index].sum()) for name, cells in columns.items()}
+        by_column = {
+            name: float(getattr(cells, measure)[cells.index].sum()) + withheld for name, cells in columns.items()
+        }
         unknown = [name for name, value in by_column.items() if np.isnan(value)]
         if unknown:
             report.omitted[measure] = f"the schema does not say how many values {', '.join(unknown)} can have"
@@ -68,36 +81,41 @@ def _add_cell_measures(report: Report, columns: dict[str, Cells]) -> None:
         report.shares[measure] = total / cells_in_all
         if measure == "il":
             report.totals["il_share"] = report.shares["il"]
-        report.columns[measure] = {name: value / report.records for name, value in by_column.items()}
+        report.columns[measure] = {name: value / n for name, value in by_column.items()}
     for cells in columns.values():
         volumes *= cells.size[cells.index]
         volume *= cells.all_values
     if np.isnan(volumes).any() or np.isnan(volume):
         report.omitted["am"] = "the schema does not say how many values every column can have"
     else:
-        report.totals["am"] = float(volumes.mean())
-        report.shares["am"] = min(1.0, float(volumes.mean() / volume))
-    by_column = {name: float(cells.root[cells.index].sum()) for name, cells in columns.items()}
+        report.totals["am"] = (float(volumes.sum()) + withheld * volume) / n
+        report.shares["am"] = min(1.0, report.totals["am"] / volume)
+    by_column = {name: float(cells.root[cells.index].sum()) + withheld for name, cells in columns.items()}
     report.totals["suppressed_cells"] = sum(by_column.values())
     report.shares["suppressed_cells"] = sum(by_column.values()) / cells_in_all
-    report.columns["suppressed_cells"] = {name: value / report.records for name, value in by_column.items()}
+    report.columns["suppressed_cells"] = {name: value / n for name, value in by_column.items()}
 
 
 def _add_class_measures(
     report: Report, sizes: Ints, classes: Ints, suppressed: NDArray[np.bool_], sensitive: Ints | None
 ) -> None:
-    """DM and CM on equivalence classes. A row of nothing but `*` is suppressed: like every row, and wrong."""
-    n = report.records
-    discernible = float(sizes[classes][~suppressed].astype(np.float64).sum()) + float(suppressed.sum()) * n
+    """DM and CM on equivalence classes. A row of nothing but `*` is suppressed: like every row, and wrong.
+
+    Withheld records are a class of their own, unless published rows of nothing but `*` are one already.
+    """
+    n = report.records + report.withheld
+    nothing = float(suppressed.sum()) + report.withheld
+    discernible = float(sizes[classes][~suppressed].astype(np.float64).sum()) + nothing * n
     report.totals["dm"] = discernible
     report.shares["dm"] = discernible / n**2
-    report.totals["average_class_size"] = n / report.classes
-    report.shares["average_class_size"] = 1 / report.classes
+    several = report.classes + (report.withheld > 0 and not suppressed.any())
+    report.totals["average_class_size"] = n / several
+    report.shares["average_class_size"] = 1 / several
     if sensitive is None:
         report.omitted["cm"] = "the schema has no sensitive column"
         return
     wrong = float(np.count_nonzero(~suppressed) - majority(classes[~suppressed], sensitive[~suppressed]).sum())
-    report.totals["cm"] = report.shares["cm"] = (wrong + float(suppressed.sum())) / n
+    report.totals["cm"] = report.shares["cm"] = (wrong + nothing) / n
 
 
 def majority(classes: Ints, values: Ints) -> Ints:

@@ -11,11 +11,14 @@ class Report:
 
     `totals["il"]` is Total-IL; the others are as `shoal.measures.catalogue` says. PMI and KL have no share: they
     are not monotone, and a table of nothing but `*` is not their worst case. `omitted` says why a measure is not there.
+    `records`, `classes` and risks are of the rows that are published; measures count those `withheld` as well, each as
+    a row of nothing but `*`.
     """
 
     records: int
     classes: int
     smallest_class: int
+    withheld: int = 0
     totals: dict[str, float] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)
     columns: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -26,6 +29,7 @@ class Report:
         """The same for a program."""
         return {
             "records": self.records,
+            "withheld": self.withheld,
             "equivalence_classes": self.classes,
             "smallest_class": self.smallest_class,
             "measures": self.totals,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import DataError, SchemaError, row_list
 from shoal.records.codebook import CodeBook, Codes, make_codebook
@@ -30,6 +31,15 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def only(self, mask: NDArray[np.bool_]) -> Records:
+        """Some of the records, in the same codes."""
+        return replace(
+            self,
+            codes=np.ascontiguousarray(self.codes[mask]),
+            carried=self.carried.filter(pa.array(mask)) if self.carried.num_columns else self.carried,
+            people=None if self.people is None else self.people[mask],
+        )
 
 
 def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:

@@ -64,7 +64,10 @@ class Release:
 
     @property
     def labels(self) -> NDArray[np.int32]:
-        """The group of each input row, in input order. The holder's secret: whoever has it can undo the shuffle."""
+        """The group of each input row, in input order; −1: it was withheld.
+
+        The holder's secret: whoever has it can undo the shuffle.
+        """
         return self._held(self._labels)
 
     def groups_of_rows(self) -> NDArray[np.int32]:
@@ -72,11 +75,17 @@ class Release:
         return self._held(self._labels)[self._held(self._order)]
 
     def trace(self, rows: Sequence[int] | NDArray[np.integer]) -> pa.Table:
-        """The published form of these input rows (counted from 0), in this order. For the holder's eyes only."""
+        """The published form of these input rows (counted from 0), in this order. For the holder's eyes only.
+
+        Of a row that was withheld there is none, and this is an error.
+        """
         order = self._held(self._order)
-        places = np.empty(len(order), np.int64)
+        places = np.full(len(self._held(self._labels)), -1, np.int64)
         places[order] = np.arange(len(order))
-        return self.table.take(pa.array(places[np.asarray(rows)]))
+        wanted = places[np.asarray(rows)]
+        if (wanted < 0).any():
+            raise ParameterError("not all of these rows were published.", hint="`labels` is −1 for those withheld.")
+        return self.table.take(pa.array(wanted))
 
     def _held(self, secret: NDArray[Integer] | None) -> NDArray[Integer]:
         if secret is None:
@@ -112,7 +121,8 @@ class Release:
 
     def __repr__(self) -> str:
         return (
-            f"<Release{'' if self.number is None else f' {self.number}'}: {self.table.num_rows} rows, k = {self.k}, "
+            f"<Release{'' if self.number is None else f' {self.number}'}: {self.table.num_rows} rows, "
+            f"{f'{self._public.withheld} withheld, ' if self._public.withheld else ''}k = {self.k}, "
             f"{self._public.classes} equivalence classes, loss {self._public.shares.get('il', 0):.1%}>"
         )
 

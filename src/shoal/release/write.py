@@ -18,15 +18,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
+from shoal.measures.beside import manifest_path as manifest_path
 from shoal.release.manifest import now
 
 PARQUET_COMPRESSION = "zstd"
 FORMATS = (".csv", ".parquet")
 EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
-
-
-def manifest_path(path: Path) -> Path:
-    return path.with_name(path.name + ".manifest.json")
 
 
 def check_target(path: Path, *, force: bool, source: str | None) -> None:
