@@ -227,7 +227,10 @@ def test_nothing_changes_without_a_budget() -> None:
     )
     assert np.array_equal(plain_release.labels, none.labels)
     assert np.array_equal(plain_release.labels, little.labels)
-    assert plain_release.manifest == none.manifest
+    first, second = dict(plain_release.manifest), dict(none.manifest)
+    # Rows are added up in the order of the release, which is by chance: the last of four digits may differ.
+    assert first.pop("measures") == pytest.approx(second.pop("measures"), rel=1e-3)
+    assert first == second
     assert none.manifest["withheld"] == 0
     assert "withheld" not in none.measures()
 

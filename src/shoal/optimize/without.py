@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_changes import tend
 from shoal.boxes.group_tree import best_group
-from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.boxes.members import put_in
 from shoal.boxes.near import near_groups
 from shoal.boxes.work import SPARE, Work, depart, enter, listed, refresh, satisfied
 from shoal.compiling import ZERO, inner, kernel
 from shoal.optimize.diary import Diary, note
-from shoal.optimize.pool import LEAST_GAIN, Extremes, Pool, build, new_extremes, search, survey
-from shoal.optimize.regrouping import POOL_SIZE, gather, keep_numbers, relabel, scatter
+from shoal.optimize.pool import LEAST_GAIN, Extremes, Pool, box_cost, build, new_extremes, new_pool, search, survey
+from shoal.optimize.regrouping import MOST_RECORDS, POOL_SIZE, gather, keep_numbers, relabel, scatter
 from shoal.privacy.counts import join, leave
 
 Ints = NDArray[np.int32]
@@ -87,46 +86,45 @@ def peel(work: Work, costs: CostTables, group: int, full: float, budget: int) ->
     records = listed(work, group)
     size, columns = len(records), work.codes.shape[1]
     before = size * work.groups.losses[group]
-    most = min(budget, size - 1)
+    most = min(budget, size - 1) if size <= MOST_RECORDS else 0
     if full > 0.0:
         most = min(most, int(before / full))
     chosen, best = 0, LEAST_GAIN
     if most <= 0:
         return records[:0], 0.0
-    codes = np.empty((size, columns), np.int32)
-    for place in range(size):
-        codes[place] = work.codes[records[place]]
+    pool = new_pool(costs, work.codes, records.astype(np.int64), np.empty(0, np.int64))
+    ranks = pool.ranks
     gone, labels = np.zeros(size, np.int64), np.zeros(size, np.int64)  # label 1: it has gone
     extremes = new_extremes(ZERO + 1, columns)
     lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
     goers = 0
     while goers < most:
-        survey(costs, codes, labels, ZERO, extremes)
+        survey(pool, labels, ZERO, extremes)
         loss, staying = extremes.losses[0], size - goers
         value, one, column, side = -np.inf, -1, -1, 0
         for place in range(size):
             if labels[place] == 0:
                 for j in range(columns):
-                    code, low, high = codes[place, j], extremes.low[0, j], extremes.high[0, j]
-                    lo[j] = extremes.next_low[0, j] if code == low else low
-                    hi[j] = extremes.next_high[0, j] if code == high else high
-                saved = staying * loss - (staying - 1) * box_cost(costs, lo, hi)
+                    rank, low, high = ranks[place, j], extremes.low[0, j], extremes.high[0, j]
+                    lo[j] = extremes.next_low[0, j] if rank == low else low
+                    hi[j] = extremes.next_high[0, j] if rank == high else high
+                saved = staying * loss - (staying - 1) * box_cost(pool.costs, lo, hi)
                 if saved > value:
                     value, one = saved, place
         for j in range(columns):
             for at in range(2):
                 end = extremes.low[0, j] if at == 0 else extremes.high[0, j]
-                holders = box_but(codes, labels, j, end, lo, hi)
+                holders = box_but(ranks, labels, j, end, lo, hi)
                 if 1 < holders < staying and goers + holders <= most:
-                    saved = (staying * loss - (staying - holders) * box_cost(costs, lo, hi)) / holders
+                    saved = (staying * loss - (staying - holders) * box_cost(pool.costs, lo, hi)) / holders
                     if saved > value:
                         value, column, side = saved, j, end
         for place in range(size):
-            if labels[place] == 0 and (place == one if column < 0 else codes[place, column] == side):
+            if labels[place] == 0 and (place == one if column < 0 else ranks[place, column] == side):
                 labels[place] = 1
                 gone[goers] = records[place]
                 goers += 1
-        survey(costs, codes, labels, ZERO, extremes)
+        survey(pool, labels, ZERO, extremes)
         gain = before - (size - goers) * extremes.losses[0] - goers * full
         if gain > best:
             best, chosen = gain, goers
@@ -136,19 +134,19 @@ def peel(work: Work, costs: CostTables, group: int, full: float, budget: int) ->
 
 
 @inner
-def box_but(codes: Ints, labels: Longs, column: int, end: int, lo: Ints, hi: Ints) -> int:
-    """The box of those who have not gone and do not have one code, into `lo` and `hi`; how many have it."""
+def box_but(ranks: Ints, labels: Longs, column: int, end: int, lo: Ints, hi: Ints) -> int:
+    """The box of those who have not gone and do not have one rank, into `lo` and `hi`; how many have it."""
     holders, empty = 0, True
-    for place in range(len(codes)):
+    for place in range(len(ranks)):
         if labels[place] != 0:
             continue
-        if codes[place, column] == end:
+        if ranks[place, column] == end:
             holders += 1
             continue
-        for j in range(codes.shape[1]):
-            code = codes[place, j]
-            lo[j] = code if empty else min(lo[j], code)
-            hi[j] = code if empty else max(hi[j], code)
+        for j in range(ranks.shape[1]):
+            rank = ranks[place, j]
+            lo[j] = rank if empty else min(lo[j], rank)
+            hi[j] = rank if empty else max(hi[j], rank)
         empty = False
     return holders
 
@@ -191,7 +189,8 @@ def try_without(
     several, before = 1, size * loss
     for place in range(near):
         one = found[place]
-        if several > 1 and size + groups.sizes[one] > POOL_SIZE * k:
+        together = size + groups.sizes[one]
+        if together > MOST_RECORDS or (several > 1 and together > POOL_SIZE * k):
             break
         several += 1
         size += groups.sizes[one]
@@ -201,16 +200,16 @@ def try_without(
         return -np.inf
     for record in goers:
         depart(work, tables, counts, record + ZERO)
-    pool, old = gather(work, k, group, found, several, size)
+    pool, old = gather(work, costs, k, group, found, several, size)
     labels, total, final = old, np.inf, several  # the counts follow `labels`
     fine = satisfied(work, k, tables, counts, group)
     for way in range(2):
         new = old.copy()
-        if not fine and not shared_out(costs, k, pool, new, several, way + ZERO):
+        if not fine and not shared_out(k, pool, new, several, way + ZERO):
             continue
         if not fine and tables is not None and not relabel(tables, counts, pool, labels, new, several):
             continue
-        other = search(costs, k, tables, counts, pool, new, several)
+        other = search(k, tables, counts, pool, new, several)
         if other < total:
             total, labels = other, new
         elif tables is not None:
@@ -219,12 +218,12 @@ def try_without(
             break
     new = np.empty(size, np.int64)
     first = (goers[0] + ZERO) % size  # by no chance: to look at a pool changes nothing of what comes after
-    parts = build(costs, k, pool.codes, first, new)
+    parts = build(k, pool, first, new)
     if parts - several <= work.marks[SPARE]:
         keep_numbers(old, several, new, parts)
         parts = max(several, parts)  # some may be empty
         if tables is None or relabel(tables, counts, pool, labels, new, parts):
-            other = search(costs, k, tables, counts, pool, new, parts)
+            other = search(k, tables, counts, pool, new, parts)
             if other < total:
                 total, labels, final = other, new, parts
             elif tables is not None:
@@ -248,29 +247,29 @@ def try_without(
 
 
 @inner
-def shared_out(costs: CostTables, k: int, pool: Pool, labels: Longs, several: int, way: int) -> bool:
+def shared_out(k: int, pool: Pool, labels: Longs, several: int, way: int) -> bool:
     """The first group of a pool is short: it gets records (FILL), or its records go to the others (HAND_OUT).
 
     False if the others have too few to spare, or there are no others.
     """
     if several == 1:
         return False
-    extremes = new_extremes(several, pool.codes.shape[1])
+    extremes = new_extremes(several, pool.ranks.shape[1])
     for group in range(several):
-        survey(costs, pool.codes, labels, group + ZERO, extremes)
+        survey(pool, labels, group + ZERO, extremes)
     while way == FILL:
         best, chosen = np.inf, -1
         for place in range(len(labels)):
             if labels[place] != 0 and extremes.sizes[labels[place]] > k:
-                cost = joined_cost(costs, pool.codes[place], extremes, ZERO)
+                cost = joined_cost(pool, place, extremes, ZERO)
                 if cost < best:
                     best, chosen = cost, place
         if chosen < 0:
             return False
         giver = labels[chosen]
         labels[chosen] = 0
-        survey(costs, pool.codes, labels, giver, extremes)
-        survey(costs, pool.codes, labels, ZERO, extremes)
+        survey(pool, labels, giver, extremes)
+        survey(pool, labels, ZERO, extremes)
         if extremes.sizes[0] >= k:
             return True
     for place in range(len(labels)):
@@ -279,22 +278,22 @@ def shared_out(costs: CostTables, k: int, pool: Pool, labels: Longs, several: in
         best, chosen = np.inf, 1
         for group in range(1, several):
             size = extremes.sizes[group]
-            joined = joined_cost(costs, pool.codes[place], extremes, group + ZERO)
+            joined = joined_cost(pool, place, extremes, group + ZERO)
             cost = (size + 1) * joined - size * extremes.losses[group]
             if cost < best:
                 best, chosen = cost, group
         labels[place] = chosen
-        survey(costs, pool.codes, labels, chosen + ZERO, extremes)
+        survey(pool, labels, chosen + ZERO, extremes)
     return True
 
 
 @inner
-def joined_cost(costs: CostTables, point: Ints, extremes: Extremes, group: int) -> float:
+def joined_cost(pool: Pool, place: int, extremes: Extremes, group: int) -> float:
     """What a group loses per record when a record has joined it."""
     cost = 0.0
-    for j in range(len(point)):
-        first, last = min(extremes.low[group, j], point[j]), max(extremes.high[group, j], point[j])
-        cost += cell_cost(costs, j, first, last)
+    for j in range(pool.ranks.shape[1]):
+        rank = pool.ranks[place, j]
+        cost += pool.costs[j, min(extremes.low[group, j], rank), max(extremes.high[group, j], rank)]
     return cost
 
 
