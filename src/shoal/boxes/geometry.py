@@ -16,6 +16,14 @@ def without_gaps(labels: NDArray[np.integer]) -> Ints:
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
+def by_first_record(labels: NDArray[np.integer]) -> Ints:
+    """The same groups, numbered from 0 in the order of their first records."""
+    _, first, dense = np.unique(labels, return_index=True, return_inverse=True)
+    numbers = np.empty(len(first), np.int32)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    return numbers[dense]
+
+
 def group_boxes(codes: Ints, labels: Ints, groups: int) -> tuple[Ints, Ints, NDArray[np.int64]]:
     """The smallest and largest code of each group in each column, and the groups' sizes.
 

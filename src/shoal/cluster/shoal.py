@@ -41,19 +41,26 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
     over = until(max_seconds)
     if task.measure == "pmi":
         return by_scan(task, over)
-    labels = starts.own(task, effort, over)
-    if effort == "fast" or len(task.codes) > SMALL:
-        return refined(task, labels, effort, over)
-    return best_of_several(task, labels, effort, over)
+    if effort != "fast" and len(task.codes) <= SMALL:
+        return best_of_several(task, effort, over)
+    order = starts.by_place(task)
+    near = starts.in_order(task, order)
+    found = starts.own(near, effort, over)
+    if not task.privacy.asks_more:
+        found = refined(near, found, effort, over)
+    labels = np.empty_like(found)
+    labels[order] = found
+    return refined(task, starts.as_asked(task, labels), effort, over) if task.privacy.asks_more else labels
 
 
-def best_of_several(task: Task, labels: Ints, effort: str, over: Over) -> Ints:
-    """From these labels or from what another method makes, whichever ends with the least loss; the first of equals."""
+def best_of_several(task: Task, effort: str, over: Over) -> Ints:
+    """From its own start or from what another method makes, whichever ends with the least loss; the first of equals."""
 
     def loss(labels: Ints) -> float:
         return ThroughTree(task).total(without_gaps(labels))
 
-    tried = [refined(task, labels, "fast", over)]
+    first = starts.as_asked(task, starts.own(task, effort, over))
+    tried = [refined(task, first, "fast", over)]
     tried += [refined(task, other, "fast", over) for other in starts.of_others(task, over)]
     best = sorted(tried, key=loss)[:FINALISTS]
     return min((refined(task, labels, effort, over) for labels in best), key=loss)
