@@ -261,7 +261,7 @@ def with_rows_of_stars(table: pa.Table, schema: shoal.Schema, several: int) -> p
     return pa.concat_tables([table, pa.table(rows)])
 
 
-@given(made=tables(min_rows=4, max_rows=25, sets=True), k=st.integers(1, 4), data=st.data())
+@given(made=tables(min_rows=5, max_rows=25, sets=True), k=st.integers(1, 4), data=st.data())
 @settings(max_examples=80)
 def test_every_measure_is_that_of_a_table_with_rows_of_stars(made: MadeTable, k: int, data: st.DataObject) -> None:
     records = encode(made.table, made.schema)
