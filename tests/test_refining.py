@@ -93,7 +93,7 @@ def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data
 
     found, values = np.empty(most, np.int64), np.empty(most)
     lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
-    many = near_groups(tree, costs, lo, hi, size, loss, ZERO + group, found, values)
+    many = near_groups(tree, costs, lo, hi, size, loss, ZERO + group, 0.0, found, values)
     wanted = sorted(added(other) for other in range(several) if other != group)[:most]
     assert values[:many].tolist() == pytest.approx(wanted)
     assert [added(int(other)) for other in found[:many]] == pytest.approx(wanted)

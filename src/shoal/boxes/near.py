@@ -25,13 +25,18 @@ def near_groups(
     size: float,
     loss: float,
     but: int,
+    largest: float,
     found: Longs,
     values: Floats,
 ) -> int:
     """The groups that a box of this size and loss would merge with at the least loss, nearest first; how many.
 
     As many as `found` has room for; `values` says what each merger would add. `but`: the group that is asking.
+    `largest`: if not 0, what a merger adds is divided among all records of both, and no group has more records than so
+    many.
     """
+    children, unions, widths, least = tree.children, tree.unions, tree.widths, tree.least
+    members, boxes, facts = tree.members, tree.boxes, tree.facts
     columns, most = len(lo), len(found)
     several = 0
     room = FAN * (tree.state[DEPTH] + 2)
@@ -48,11 +53,13 @@ def near_groups(
             for place in range(tree.sizes[leaf]):
                 joined = 0.0
                 for j in range(columns):
-                    first, last = min(lo[j], tree.boxes[leaf, place, LO, j]), max(hi[j], tree.boxes[leaf, place, HI, j])
+                    first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
                     joined += cell_cost(costs, j, first, last)
-                theirs = tree.facts[leaf, place, SIZE]
-                value = size * (joined - loss) + theirs * (joined - tree.facts[leaf, place, LOSS])
-                group = tree.members[leaf, place]
+                theirs = facts[leaf, place, SIZE]
+                value = size * (joined - loss) + theirs * (joined - facts[leaf, place, LOSS])
+                if largest > 0.0:
+                    value /= size + theirs
+                group = members[leaf, place]
                 if group == but or (several == most and value >= values[most - 1]):
                     continue
                 at = min(several, most - 1)
@@ -67,17 +74,20 @@ def near_groups(
         for child in range(tree.counts[node]):
             apart, joined = 0.0, 0.0
             for j in range(columns):
-                first, last = min(lo[j], tree.unions[node, child, HI, j]), max(hi[j], tree.unions[node, child, LO, j])
+                first, last = min(lo[j], unions[node, child, HI, j]), max(hi[j], unions[node, child, LO, j])
                 reach = cell_cost(costs, j, first, last)
-                apart += max(0.0, reach - tree.widths[node, child, WIDEST, j])
-                joined += max(reach, tree.widths[node, child, NARROWEST, j])
-            fewest = tree.least[node, child, SIZE]
-            bound = size * (max(joined, tree.least[node, child, LOSS] + apart) - loss) + fewest * apart
+                apart += max(0.0, reach - widths[node, child, WIDEST, j])
+                joined += max(reach, widths[node, child, NARROWEST, j])
+            fewest = least[node, child, SIZE]
+            ours = size * (max(joined, least[node, child, LOSS] + apart) - loss)
+            bound = ours + fewest * apart
+            if largest > 0.0:  # a mean of what one of ours and one of theirs adds: least where they are fewest, or most
+                bound = min(bound / (size + fewest), (ours + largest * apart) / (size + largest))
             if bound < worst:
                 at = top  # the nearest comes last, and so is looked at first
                 while at > bottom and bounds[at - 1] < bound:
                     stack[at], bounds[at] = stack[at - 1], bounds[at - 1]
                     at -= 1
-                stack[at], bounds[at] = tree.children[node, child], bound
+                stack[at], bounds[at] = children[node, child], bound
                 top += 1
     return several

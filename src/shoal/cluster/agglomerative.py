@@ -10,6 +10,9 @@ merger makes a new group with a neighbour of its own; a neighbour that is gone i
 A pair's distance stands in the entry of whichever of the two was looked at later, so the smallest entry whose neighbour
 is still there is the closest pair of all.
 
+Where sequential clustering merges what is below k, closest is by what a merger adds per record, dist(A, B) / |A ∪ B|:
+by dist itself a small group always joins another small one, wherever that is (see `sequential.py`).
+
 Guarantee: every group has at least k records, given k ≤ n; every merger is of a closest pair.
 """
 
@@ -26,13 +29,13 @@ from shoal.boxes.group_changes import absorb, settle, tend
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
-    best_group,
     build,
     new_group_tree,
     new_groups,
     weigh,
 )
 from shoal.boxes.kernels import box_cost
+from shoal.boxes.near import near_groups
 from shoal.cluster import Task
 from shoal.compiling import ZERO, announced, kernel
 
@@ -62,12 +65,12 @@ def run(task: Task) -> Ints:
         return merge_small(task, np.arange(len(task.codes), dtype=np.int32))
 
 
-def merge_small(task: Task, labels: Ints) -> Ints:
+def merge_small(task: Task, labels: Ints, *, per_record: bool = False) -> Ints:
     """Groups below k merged, the closest first, until all have k; the last one joins its closest among all."""
-    return merged_with(task, labels)[0]
+    return merged_with(task, labels, per_record=per_record)[0]
 
 
-def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
+def merged_with(task: Task, labels: Ints, *, per_record: bool = False) -> tuple[Ints, Work]:
     """The labels, and the work when it is done: what the tests look at."""
     labels = without_gaps(labels)
     several = int(labels.max()) + 1
@@ -90,11 +93,11 @@ def merged_with(task: Task, labels: Ints) -> tuple[Ints, Work]:
     )
     tree = new_group_tree(groups)
     build(tree, task.costs, groups)
-    merge_some(task.costs, task.k, groups, tree, work, 0)
+    merge_some(task.costs, task.k, groups, tree, work, per_record, 0)
     task.progress.stage("merging the closest", int(small.sum()))
     while work.marks[1] > 1:
         before = int(work.marks[1])
-        merge_some(task.costs, task.k, groups, tree, work, STEPS_PER_TURN)
+        merge_some(task.costs, task.k, groups, tree, work, per_record, STEPS_PER_TURN)
         task.progress.advance(before - int(work.marks[1]))
     into = work.into
     while not np.array_equal(into, into[into]):
@@ -110,16 +113,17 @@ def _last_joins(task: Task, labels: Ints) -> Ints:
     groups = new_groups(several, task.codes.shape[1])
     groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)
     weigh(task.costs, groups)
-    for group in np.flatnonzero(groups.sizes < task.k):
-        if several > 1:
-            labels[labels == group] = closest(task.costs, groups, int(group))
+    last = int(np.argmin(groups.sizes))
+    into = closest(task.costs, groups, last)  # asked in any case: what is to be compiled must not depend on chance
+    if groups.sizes[last] < task.k and several > 1:
+        labels[labels == last] = into
     return labels
 
 
 @kernel
 def closest(costs: CostTables, groups: Groups, group: int) -> int:
     """By a scan: it is asked once."""
-    best, chosen = np.inf, -1
+    best, chosen = np.inf, ZERO - 1
     lo, hi = np.empty(groups.lo.shape[1], np.int32), np.empty(groups.lo.shape[1], np.int32)
     for other in range(len(groups.sizes)):
         if other == group:
@@ -134,19 +138,15 @@ def closest(costs: CostTables, groups: Groups, group: int) -> int:
 
 
 @kernel
-def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, group: int) -> float:
-    """Find the neighbour of a group; how far it is."""
-    size, loss = groups.sizes[group], groups.losses[group]
-    there = best_group(
-        tree, costs, groups.lo[group], groups.hi[group], float(size), loss, np.inf, group, None, None, ZERO - 1
-    )
-    work.nearest[group] = there
-    if there < 0:
-        return np.inf
-    work.seen[group] = work.versions[there]
-    lo, hi = np.minimum(groups.lo[group], groups.lo[there]), np.maximum(groups.hi[group], groups.hi[there])
-    together = (size + groups.sizes[there]) * box_cost(costs, lo, hi)
-    return together - size * loss - groups.sizes[there] * groups.losses[there]
+def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, largest: float, group: int) -> float:
+    """Find the neighbour of a group; how far it is. `largest`: as for `near_groups`."""
+    size, loss = float(groups.sizes[group]), groups.losses[group]
+    there, distance = work.nearest[group : group + 1], np.full(1, np.inf)
+    there[0] = -1
+    near_groups(tree, costs, groups.lo[group], groups.hi[group], size, loss, group, largest, there, distance)
+    if there[0] >= 0:
+        work.seen[group] = work.versions[there[0]]
+    return distance[0]
 
 
 @kernel
@@ -181,8 +181,11 @@ def pop(work: Work) -> int:
 
 
 @kernel
-def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work: Work, budget: int) -> None:
+def merge_some(
+    costs: CostTables, k: int, groups: Groups, tree: GroupTree, work: Work, per_record: bool, budget: int
+) -> None:
     """Look for neighbours and merge until the budget of steps is spent or one group is left in the pool."""
+    largest = k - 1.0 if per_record else 0.0
     while budget > 0 and work.marks[1] > 1:
         budget -= 1
         tend(tree, costs, groups)
@@ -190,14 +193,14 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
             group = work.marks[0]
             work.marks[0] += 1
             if groups.sizes[group] > 0:
-                push(work, look(costs, groups, tree, work, group), group)
+                push(work, look(costs, groups, tree, work, largest, group), group)
             continue
         group = pop(work)
         if groups.sizes[group] == 0:
             continue
         other = work.nearest[group]
         if other < 0 or groups.sizes[other] == 0 or work.versions[other] != work.seen[group]:
-            push(work, look(costs, groups, tree, work, group), group)
+            push(work, look(costs, groups, tree, work, largest, group), group)
             continue
         absorb(tree, costs, groups, group, other)
         work.into[other] = group
@@ -210,4 +213,4 @@ def merge_some(costs: CostTables, k: int, groups: Groups, tree: GroupTree, work:
             settle(tree, costs, groups, group)
             work.marks[1] -= 1
         else:
-            push(work, look(costs, groups, tree, work, group), group)
+            push(work, look(costs, groups, tree, work, largest, group), group)

@@ -128,13 +128,13 @@ class ByScan:
         nearest, distances = np.full(several, -1), np.full(several, np.inf)
         task.progress.stage("merging the closest", int(small.sum()))
         for group in np.flatnonzero(small).tolist():
-            nearest[group], distances[group] = closest(wanted, parts, small, group)
+            nearest[group], distances[group] = closest(wanted, parts, small, group, per_record=True)
         while small.sum() > 1:
             group = int(np.argmin(distances))
             other = int(nearest[group])
             # A neighbour that has changed is looked for again; what it has become looked at this group meanwhile.
             if other < 0 or not small[other] or into[other] != other:
-                nearest[group], distances[group] = closest(wanted, parts, small, group)
+                nearest[group], distances[group] = closest(wanted, parts, small, group, per_record=True)
                 continue
             take_in(wanted, parts, group, other)
             into[other], small[other], distances[other] = group, False, np.inf
@@ -142,10 +142,10 @@ class ByScan:
             if parts.sizes[group] >= task.k:
                 small[group], distances[group] = False, np.inf
             else:
-                nearest[group], distances[group] = closest(wanted, parts, small, group)
+                nearest[group], distances[group] = closest(wanted, parts, small, group, per_record=True)
             task.progress.advance(1)
         for group in np.flatnonzero(small).tolist():
-            other, _ = closest(wanted, parts, parts.sizes > 0, group)
+            other, _ = closest(wanted, parts, parts.sizes > 0, group, per_record=False)
             if other >= 0:
                 into[group] = other
         while not np.array_equal(into, into[into]):
@@ -251,7 +251,9 @@ def move_some(
 
 
 @kernel
-def closest(wanted: Objective, parts: Parts, asked: NDArray[np.bool_], group: int) -> tuple[int, float]:
+def closest(
+    wanted: Objective, parts: Parts, asked: NDArray[np.bool_], group: int, per_record: bool
+) -> tuple[int, float]:
     """The other group, of those asked, that it costs least to merge with; and what it costs."""
     columns = parts.lo.shape[1]
     low, high = np.empty(columns, np.int32), np.empty(columns, np.int32)
@@ -267,6 +269,8 @@ def closest(wanted: Objective, parts: Parts, asked: NDArray[np.bool_], group: in
             both[value] = parts.counts[group, value] + parts.counts[other, value]
         whole = group_total(wanted, low, high, parts.sizes[group] + parts.sizes[other], both)
         added = whole - parts.totals[group] - parts.totals[other]
+        if per_record:
+            added /= parts.sizes[group] + parts.sizes[other]
         if added < best:
             best, chosen = added, other
     return chosen, best

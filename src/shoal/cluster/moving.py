@@ -47,7 +47,7 @@ class ThroughTree:
         return float(groups.sizes @ groups.losses)
 
     def merge_small(self, labels: Ints) -> Ints:
-        return merge_small(self.task, labels)
+        return merge_small(self.task, labels, per_record=True)
 
     def groups(self, labels: Ints) -> Groups:
         """The groups that labels without gaps make."""
@@ -92,7 +92,7 @@ def move_some(
     lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
     last = min(len(codes), work.marks[0] + budget)
     for record in range(work.marks[0], last):
-        here = work.members.labels[record]
+        here = work.members.labels[record] + ZERO
         size = groups.sizes[here]
         without = box_without(codes, work.members, groups.lo[here], groups.hi[here], record, lo, hi)
         left = box_cost(costs, lo, hi) if without else 0.0
@@ -103,9 +103,7 @@ def move_some(
             continue
         if privacy is not None and not may_leave(privacy, counts, record, here, 0):
             continue
-        there = best_group(
-            tree, costs, codes[record], codes[record], 1.0, 0.0, below, here + ZERO, privacy, counts, record
-        )
+        there = best_group(tree, costs, codes[record], codes[record], 1.0, 0.0, below, here, privacy, counts, record)
         if there < 0:
             continue
         before = groups.sizes[there] * groups.losses[there]

@@ -8,8 +8,10 @@ Decisions. k0 = max(1, ⌊αk⌋), sizes as even as possible; splits only after 
 paper allows no larger ones; one split per pass leaves groups of thousands, and at k = 100 loses 1 % more on Adult); a
 singleton moves on its own turn; the end is a pass without a move, one that gains less than 1e-4 of the loss, or the
 hundredth, but a pass that only split is followed by another; ties go to the smaller group, then to the lower number, as
-far as the tree comes by them. "Closest" is dist(A, B) of Section 6.2.1. Under mi, too, the cost of a record alone is
-left out: it is the same wherever the record is.
+far as the tree comes by them. Under mi, too, the cost of a record alone is left out: it is the same wherever the record
+is. Which groups are closest Algorithm 1 does not say. dist(A, B) of Section 6.2.1, what a merger adds to the loss,
+grows with the groups, so the smallest would merge with the smallest, however far. Here it is what a merger adds per
+record, dist(A, B) / |A ∪ B|: on Adult that loses 3 to 4 % less, and comes as near to the paper's Table 2.
 
 With rules (Algorithm 2, for any of the privacy models): the random groups follow the distribution of the sensitive
 values (Algorithm 3), and no record moves where a rule would break, at either end. Where the random groups do not

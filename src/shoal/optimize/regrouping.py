@@ -13,7 +13,7 @@ from shoal.boxes.kernels import box_cost
 from shoal.boxes.members import put_in, take_out
 from shoal.boxes.near import near_groups
 from shoal.boxes.work import SPARE, Work, give_back, satisfied
-from shoal.compiling import inner
+from shoal.compiling import ZERO, inner
 from shoal.optimize.diary import Diary, draw, note
 from shoal.optimize.pool import LEAST_GAIN, Pool, build, new_pool, search
 from shoal.privacy.counts import holds, join, leave
@@ -37,26 +37,13 @@ def try_pool(
     rebuilds: int,
 ) -> float:
     """A group and its neighbours, partitioned anew."""
-    groups = work.groups
-    size = groups.sizes[group]
-    if size == 0 or not satisfied(work, k, tables, counts, group):
+    if work.groups.sizes[group] == 0 or not satisfied(work, k, tables, counts, group):
         return 0.0
-    found, values = np.empty(neighbours, np.int64), np.empty(neighbours)
-    lo, hi, loss = groups.lo[group], groups.hi[group], groups.losses[group]
-    near = near_groups(work.tree, costs, lo, hi, float(size), loss, group, found, values)
-    several, newest, before = 1, diary.changed[group], size * groups.losses[group]
-    for place in range(near):
-        one = found[place]
-        together = size + groups.sizes[one]
-        if together > MOST_RECORDS or (several > 1 and together > POOL_SIZE * k):
-            break
-        if not satisfied(work, k, tables, counts, one):
-            continue
-        found[several - 1] = one
-        several += 1
-        size += groups.sizes[one]
-        newest = max(newest, diary.changed[one])
-        before += groups.sizes[one] * groups.losses[one]
+    found = np.empty(neighbours, np.int64)
+    several, size, before = neighbours_of(work, costs, k, tables, counts, group, found)
+    newest = diary.changed[group]
+    for place in range(several - 1):
+        newest = max(newest, diary.changed[found[place]])
     if several == 1 or before <= LEAST_GAIN or diary.tried[group] >= newest:
         return 0.0
     pool, labels = gather(work, costs, k, group, found, several, size)
@@ -88,6 +75,29 @@ def try_pool(
 
 
 @inner
+def neighbours_of(
+    work: Work, costs: CostTables, k: int, tables: Any, counts: Any, group: int, found: Longs
+) -> tuple[int, int, float]:
+    """The neighbours that make a pool with a group, into `found`: how many groups, how many records, their loss."""
+    groups = work.groups
+    size, values = groups.sizes[group], np.empty(len(found))
+    lo, hi, loss = groups.lo[group], groups.hi[group], groups.losses[group]
+    near = near_groups(work.tree, costs, lo, hi, float(size), loss, group, 0.0, found, values)
+    several, before = ZERO + 1, size * loss
+    for place in range(near):
+        one = found[place]
+        together = size + groups.sizes[one]
+        if together > MOST_RECORDS or (several > 1 and together > POOL_SIZE * k):
+            break
+        if satisfied(work, k, tables, counts, one):
+            found[several - 1] = one
+            several += 1
+            size = together
+            before += groups.sizes[one] * groups.losses[one]
+    return several, size, before
+
+
+@inner
 def try_refilling(
     work: Work, costs: CostTables, k: int, tables: Any, counts: Any, diary: Diary, group: int, rebuilds: int
 ) -> None:
@@ -98,8 +108,8 @@ def try_refilling(
         return
     found, values = np.empty(MOST, np.int64), np.empty(MOST)
     lo, hi, loss = groups.lo[group], groups.hi[group], groups.losses[group]
-    near = near_groups(work.tree, costs, lo, hi, float(size), loss, group, found, values)
-    several = 1
+    near = near_groups(work.tree, costs, lo, hi, float(size), loss, group, 0.0, found, values)
+    several = ZERO + 1
     for place in range(near):
         if size >= several * k:
             break

@@ -23,12 +23,11 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.group_changes import tend
 from shoal.boxes.group_tree import best_group
 from shoal.boxes.members import put_in
-from shoal.boxes.near import near_groups
 from shoal.boxes.work import SPARE, Work, depart, enter, listed, refresh, satisfied
 from shoal.compiling import ZERO, inner, kernel
 from shoal.optimize.diary import Diary, note
 from shoal.optimize.pool import LEAST_GAIN, Extremes, Pool, box_cost, build, new_extremes, new_pool, search, survey
-from shoal.optimize.regrouping import MOST_RECORDS, POOL_SIZE, gather, keep_numbers, relabel, scatter
+from shoal.optimize.regrouping import MOST_RECORDS, gather, keep_numbers, neighbours_of, relabel, scatter
 from shoal.privacy.counts import join, leave
 
 Ints = NDArray[np.int32]
@@ -182,19 +181,8 @@ def try_without(
 ) -> float:
     """The pool of a group, partitioned anew without some of its records; kept if `take` and the loss falls."""
     groups = work.groups
-    size = groups.sizes[group]
-    found, values = np.empty(neighbours, np.int64), np.empty(neighbours)
-    lo, hi, loss = groups.lo[group], groups.hi[group], groups.losses[group]
-    near = near_groups(work.tree, costs, lo, hi, float(size), loss, group, found, values)
-    several, before = 1, size * loss
-    for place in range(near):
-        one = found[place]
-        together = size + groups.sizes[one]
-        if together > MOST_RECORDS or (several > 1 and together > POOL_SIZE * k):
-            break
-        several += 1
-        size += groups.sizes[one]
-        before += groups.sizes[one] * groups.losses[one]
+    found = np.empty(neighbours, np.int64)
+    several, size, before = neighbours_of(work, costs, k, tables, counts, group, found)
     size -= len(goers)
     if size < k:
         return -np.inf
