@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, bench, compare, demo, measure, schema, vault, verify
+from shoal.cli import anonymize, bench, compare, demo, measure, papers, schema, vault, verify
 from shoal.version import __version__
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("measure", rich_help_panel=PANEL)(measure.measure)
 app.add_typer(schema.app, name="schema", rich_help_panel=PANEL)
 app.command("compare", rich_help_panel=PANEL)(compare.compare)
 app.command("bench", rich_help_panel=PANEL)(bench.bench)
+app.command("papers", rich_help_panel=PANEL)(papers.papers)
 vault.register(app)
 
 

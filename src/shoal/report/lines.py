@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shoal.report.charts import altair, plain, spread
@@ -22,21 +22,33 @@ class Axis(NamedTuple):
 
 
 def line_charts(
-    panels: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], x: Axis, y: Axis, colours: Mapping[str, str]
+    panels: Sequence[tuple[str, Sequence[Mapping[str, Any]]]],
+    x: Axis,
+    y: Axis,
+    colours: Mapping[str, str],
+    dashed: Collection[str] = (),
 ) -> Any:
     """A panel beside the other, each with its title and rows (`series`, and the fields of the axes)."""
     alt = altair()
-    charts = [_panel(alt, title, [dict(row) for row in rows], x, y, colours) for title, rows in panels]
+    charts = [_panel(alt, title, [dict(row) for row in rows], x, y, colours, dashed) for title, rows in panels]
     return plain(alt.hconcat(*charts, spacing=130))
 
 
-def _panel(alt: Any, title: str, rows: list[dict[str, Any]], x: Axis, y: Axis, colours: Mapping[str, str]) -> Any:
+def _panel(
+    alt: Any,
+    title: str,
+    rows: list[dict[str, Any]],
+    x: Axis,
+    y: Axis,
+    colours: Mapping[str, str],
+    dashed: Collection[str],
+) -> Any:
     series = list(dict.fromkeys(row["series"] for row in rows))
     scale = alt.Scale(domain=series, range=[colours[name] for name in series])
     colour = alt.Color("series:N", scale=scale, legend=None)
     dash = alt.StrokeDash(
         "series:N",
-        scale=alt.Scale(domain=series, range=[[1, 0] if "after" not in s else [4, 3] for s in series]),
+        scale=alt.Scale(domain=series, range=[[4, 3] if name in dashed else [1, 0] for name in series]),
         legend=None,
     )
     least, most = min(row[y.field] for row in rows), max(row[y.field] for row in rows)

@@ -246,7 +246,8 @@ def _truta_campan_files(folder: Path, inserted: list[Row], deleted: list[Row]) -
             for when, field in (("before", "loss"), ("after", "loss_optimized"))
         ]
         panels.append((f"IL_Optimization, k = {k}", shown))
-    chart = line_charts(panels, Axis("changes", "records inserted"), LOSS, COLOURS)
+    dashed = [name for name in COLOURS if name.endswith("after")]
+    chart = line_charts(panels, Axis("changes", "records inserted"), LOSS, COLOURS, dashed)
     return [*paths, _svg(folder / "truta-campan-figure-6.svg", chart)]
 
 

@@ -1,0 +1,111 @@
+"""The pages: one for each paper, and one with every claim. They are made from the measurements alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.experiments.papers import results
+from shoal.experiments.papers.study import Paper, Row, Study, Verdict
+from shoal.progress import SILENT, Progress
+from shoal.report.charts import save_chart
+
+INDEX = "README.md"
+Measured = tuple[Study, list[Row]]
+
+
+def write_pages(papers: Sequence[Paper], folder: Path, progress: Progress = SILENT) -> list[Path]:
+    """Figures and pages of all that has been measured in a folder; the files that were written."""
+    written: list[Path] = []
+    for paper in papers:
+        for study in paper.studies:
+            rows = results.read(folder, study)
+            if not rows:
+                continue
+            written.append(folder / f"{study.name}.csv")
+            progress.stage(f"drawing {study.title}")
+            for figure in study.figures:
+                save_chart(figure.draw(rows), folder / f"{figure.name}.svg")
+                written.append(folder / f"{figure.name}.svg")
+    for name, text in pages(papers, folder).items():
+        results.replace_file(folder / name, text)
+        written.append(folder / name)
+    return [*written, folder / results.ABOUT]
+
+
+def pages(papers: Sequence[Paper], folder: Path) -> dict[str, str]:
+    """The text of each page, by the name of its file."""
+    measured = []
+    for paper in papers:
+        studies = [(study, rows) for study in paper.studies if (rows := results.read(folder, study))]
+        if studies:
+            measured.append((paper, studies))
+    texts = {f"{paper.name}.md": _page(paper, studies, folder) for paper, studies in measured}
+    return {**texts, INDEX: _index(measured, folder)}
+
+
+def judged(papers: Sequence[Paper], folder: Path) -> list[dict[str, str]]:
+    """Every claim of what has been measured, and what the measurements say of it."""
+    found = []
+    for paper in papers:
+        for study in paper.studies:
+            rows = results.read(folder, study)
+            for claim in study.claims if rows else ():
+                said, words = claim.judge(rows)
+                facts = {"paper": paper.name, "where": claim.where, "claim": claim.text}
+                found.append({**facts, "verdict": str(said), "measured": words})
+    return found
+
+
+def _page(paper: Paper, studies: Sequence[Measured], folder: Path) -> str:
+    parts = [f"# {paper.title}", paper.introduction.strip(), _measured_on(folder)]
+    for study, rows in studies:
+        parts += [f"## {study.title}", study.setting.strip()]
+        parts += [f"![{figure.caption}]({figure.name}.svg)\n\n{figure.caption}" for figure in study.figures]
+        if study.table is not None:
+            parts.append(study.table(rows))
+        parts.append(f"All measurements: [{study.name}.csv]({study.name}.csv).")
+        if study.claims:
+            lines = ["| the paper says | where | | measured |", "| --- | --- | --- | --- |"]
+            for claim in study.claims:
+                found, words = claim.judge(rows)
+                why = f" {claim.why}" if claim.why and found is not Verdict.HOLDS else ""
+                lines.append(f"| {claim.text} | {claim.where} | **{found}** | {words}{why} |")
+            parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], folder: Path) -> str:
+    lines = ["| claim | paper | where | |", "| --- | --- | --- | --- |"]
+    counts = dict.fromkeys(Verdict, 0)
+    for paper, studies in measured:
+        for study, rows in studies:
+            for claim in study.claims:
+                found, _ = claim.judge(rows)
+                counts[found] += 1
+                shown = claim.chart or (study.figures[0].name if study.figures else "")
+                link = f"[{claim.where}]({shown}.svg)" if shown else f"[{claim.where}]({study.name}.csv)"
+                lines.append(f"| {claim.text} | [{paper.name}]({paper.name}.md) | {link} | **{found}** |")
+    summary = ", ".join(f"{count} × {found}" for found, count in counts.items())
+    parts = [
+        "# The papers' experiments, measured again",
+        "The methods of shoal come from four papers. Every figure and table that they report on Adult is measured here "
+        "with this implementation, in the papers' settings, and with the method `shoal` beside theirs. The pages are "
+        "made by `shoal papers` from the measurements beside them.",
+        _measured_on(folder),
+        "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
+        "## Every claim",
+        f"{summary}. A verdict is a rule in code, applied to the measurements; the papers' own pages say what was "
+        "measured, and why where it differs.",
+        "\n".join(lines),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _measured_on(folder: Path) -> str:
+    facts = results.about(folder)
+    size = "A quick run with small sizes: read it as a trial. " if facts["quick"] else ""
+    return (
+        f"{size}Measured on one core of {facts['machine']} ({facts['system']}, Python {facts['python']}, "
+        f"shoal {facts['shoal']}), {facts['date']}. Times depend on the machine; compare them with each other."
+    )

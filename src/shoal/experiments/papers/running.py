@@ -1,0 +1,49 @@
+"""Running the papers' experiments: cell by cell, so that an interrupted run goes on where it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.experiments.papers import results
+from shoal.experiments.papers.pages import write_pages
+from shoal.experiments.papers.study import Cell, Paper, Study
+from shoal.progress import SILENT, Progress
+from shoal.report.charts import altair
+
+
+def run(
+    papers: Sequence[Paper],
+    folder: Path,
+    names: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    progress: Progress = SILENT,
+) -> list[Path]:
+    """Measure what has not been measured of some papers (of all, if none is named), then write figures and pages."""
+    altair()  # hours of work must not end in a library that is missing
+    results.begin(folder, quick=quick)
+    for paper in papers:
+        for study in paper.studies:
+            if not names or paper.name in names:
+                _measure(study, folder, quick, progress)
+    return write_pages(papers, folder, progress)
+
+
+def _measure(study: Study, folder: Path, quick: bool, progress: Progress) -> None:
+    rows = results.read(folder, study)
+    cells = study.cells(quick)
+    left = results.missing(rows, cells)
+    if not left:
+        return
+    progress.stage(study.title, len(cells))
+    progress.advance(len(cells) - len(left))
+    for cell in left:
+        progress.note(_in_words(cell))
+        rows += [{**cell, **row} for row in study.measure(cell)]
+        results.write(folder, study, rows)
+        progress.advance(1)
+
+
+def _in_words(cell: Cell) -> str:
+    return ", ".join(f"{name} {value}" for name, value in cell.items())
