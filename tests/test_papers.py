@@ -1,88 +1,115 @@
-"""`shoal papers`: measurements that go on where they ended, and pages that are made of them alone."""
+"""The papers' worked examples, and the numbers that DECISIONS checked by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.experiments.papers import results
-from shoal.experiments.papers.pages import judged, pages
-from shoal.experiments.papers.running import run
-from shoal.experiments.papers.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, pivot, verdict
-from shoal.report.lines import Axis, line_charts
+from shoal.boxes.costs import cost_tables
+from shoal.boxes.kernels import cell_cost
+from shoal.measures import total_loss
+from shoal.partition import Partition
+from shoal.privacy import Privacy
+from shoal.records.encode import encode
+
+# Truta & Campan (2007), Table 1: three clusters of seven tuples.
+TABLE_1 = pa.table(
+    {
+        "age": [25, 40, 35, 55, 33, 42, 38],
+        "zip": ["41076", "41935", "12345", "33333", "41733", "41076", "41933"],
+        "gender": ["Male", "Female", "Male", "Male", "Female", "Male", "Male"],
+    }
+)
+TABLE_1_SCHEMA = shoal.Schema(
+    columns={
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "zip": {"role": "quasi-identifier", "type": "prefix"},
+        "gender": {"role": "quasi-identifier", "type": "categorical"},
+    }
+)
 
 
-def _chart(rows: Sequence[Row]) -> Any:
-    shown = [{**row, "series": "shoal"} for row in rows]
-    return line_charts([("", shown)], Axis("k", "k"), Axis("loss", "loss"), {"shoal": "#000000"})
+@pytest.mark.parametrize(
+    ("labels", "loss"),
+    [
+        ([1, 1, 2, 2, 3, 3, 3], 13.2333),  # S
+        ([1, 1, 2, 2, 1, 2, 1], 13.4000),  # S¹: r7 joins cl1
+        ([1, 1, 2, 2, 1, 2, 2], 12.9667),  # S²: r7 joins cl2
+    ],
+)
+def test_truta_campan_table_1(labels: list[int], loss: float) -> None:
+    records = encode(TABLE_1, TABLE_1_SCHEMA)
+    partition = Partition.from_labels(records.codes, np.array(labels), Privacy.only_k(2, len(records)))
+    assert total_loss(partition, records.books) == pytest.approx(loss, abs=5e-5)
 
 
-def _paper(measured: list[Cell], *, stop_at: int | None = None) -> Paper:
-    def measure(cell: Cell) -> list[Row]:
-        if cell["k"] == stop_at:
-            raise KeyboardInterrupt
-        measured.append(cell)
-        return [{"loss": cell["k"] / 3}]
+# Byun et al. (2007), Fig. 3 and Fig. 4.
+COUNTRY = {
+    "Country": {
+        "America": {"North": ["USA", "Canada"], "South": ["Brazil", "Mexico"]},
+        "Asia": {"West": ["Iran", "Egypt"], "East": ["India", "Japan"]},
+    }
+}
+OCCUPATION = {"Occupation": ["Armed-Forces", "Teacher", "Doctor", "Salesman", "Tech-Support"]}
 
-    claim = Claim("Fig. 1", "Loss grows.", lambda rows: (verdict(rows[-1]["loss"] > rows[0]["loss"]), "it does."))
-    study = Study(
-        "toy",
-        "A toy",
-        "None.",
-        lambda quick: [{"k": k, "method": "shoal"} for k in ((2, 3) if quick else (2, 3, 5, 8))],
-        measure,
-        (Figure("toy-figure", "Figure 1.", _chart),),
-        lambda rows: pivot(rows, "k", "method", "loss"),
-        (claim,),
+
+def distance(hierarchy: Mapping[str, object], one: str, other: str) -> float:
+    """Byun, Definition 3, as the cost of a cell that holds both values."""
+    schema = shoal.Schema(columns={"value": {"role": "quasi-identifier", "hierarchy": hierarchy}})
+    records = encode(pa.table({"value": [one, other]}), schema)
+    codes = np.sort(records.codes[:, 0])
+    return float(cell_cost(cost_tables(records.books, "il"), 0, codes[0], codes[1]))
+
+
+def test_byun_example_1() -> None:
+    assert distance(COUNTRY, "India", "USA") == 1
+    assert distance(COUNTRY, "India", "Iran") == pytest.approx(2 / 3)
+    occupations = OCCUPATION["Occupation"]
+    assert {distance(OCCUPATION, a, b) for a in occupations for b in occupations if a != b} == {1}
+
+
+PATIENTS = pa.table(
+    {
+        "ZIP": [47918, 47906, 47918, 47916, 47907, 47906],
+        "Gender": ["Male", "Male", "Male", "Female", "Male", "Female"],
+        "Age": [35, 33, 36, 39, 33, 33],
+        "Diagnosis": ["Cancer", "HIV+", "Flu", "Obesity", "Cancer", "Flu"],
+    }
+)
+
+
+def patients_schema(**age: object) -> shoal.Schema:
+    return shoal.Schema(
+        columns={
+            "ZIP": {"role": "quasi-identifier", "type": "prefix"},
+            "Gender": {"role": "quasi-identifier", "hierarchy": {"Person": ["Male", "Female"]}},
+            "Age": {"role": "quasi-identifier", "type": "numeric", **age},
+            "Diagnosis": {"role": "sensitive"},
+        }
     )
-    return Paper("toys", "Toys", "On nothing.", (study,))
 
 
-def test_an_interrupted_run_goes_on_where_it_ended(tmp_path: Path) -> None:
-    measured: list[Cell] = []
-    with pytest.raises(KeyboardInterrupt):
-        run([_paper(measured, stop_at=5)], tmp_path)
-    assert [cell["k"] for cell in measured] == [2, 3]
-    paper = _paper(measured)
-    written = run([paper], tmp_path)
-    assert [cell["k"] for cell in measured] == [2, 3, 5, 8]
-    assert sorted(path.name for path in written) == [
-        "README.md", "machine.json", "toy-figure.svg", "toy.csv", "toys.md",
-    ]  # fmt: skip
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in written)
-    assert (tmp_path / "toy-figure.svg").read_text().startswith("<svg")
-    run([paper], tmp_path)
-    assert len(measured) == 4
+def test_byun_figures_1_and_2() -> None:
+    release = shoal.anonymize(PATIENTS, patients_schema(levels=[5], min_level=1), k=3)
+    first, second = ("4791*", "Person", "[35..39]"), ("4790*", "Person", "[30..34]")
+    expected = [first, second, first, first, second, second]
+    published = release.trace(range(6)).to_pylist()
+    assert [(row["ZIP"], row["Gender"], row["Age"]) for row in published] == expected
+    assert [row["Diagnosis"] for row in published] == PATIENTS["Diagnosis"].to_pylist()
 
 
-def test_pages_say_what_was_measured(tmp_path: Path) -> None:
-    paper = _paper([])
-    run([paper], tmp_path)
-    texts = pages([paper], tmp_path)
-    for name, text in texts.items():
-        assert (tmp_path / name).read_text() == text
-    assert "| 5 | 1.67 |" in texts["toys.md"]
-    assert "**holds** | it does. |" in texts["toys.md"]
-    assert "1 × holds, 0 × differs, 0 × does not hold" in texts["README.md"]
-    assert [claim["verdict"] for claim in judged([paper], tmp_path)] == [Verdict.HOLDS]
+def test_byun_figure_2_with_tight_intervals_says_more() -> None:
+    ages = shoal.anonymize(PATIENTS, patients_schema(), k=3).trace(range(6))["Age"].to_pylist()
+    assert ages == ["[35..39]", "33", "[35..39]", "[35..39]", "33", "33"]
 
 
-def test_small_and_full_sizes_do_not_mix(tmp_path: Path) -> None:
-    paper = _paper([])
-    run([paper], tmp_path, quick=True)
-    with pytest.raises(shoal.ShoalError, match="measurements of a --quick run; this is a full one"):
-        run([paper], tmp_path)
-    assert len(results.read(tmp_path, paper.studies[0])) == 2
-
-
-def test_measurements_of_another_version_are_not_overwritten(tmp_path: Path) -> None:
-    paper = _paper([])
-    results.begin(tmp_path, quick=False)
-    (tmp_path / "toy.csv").write_text("k,method,other\n2,shoal,1\n")
-    with pytest.raises(shoal.ShoalError, match="another version of this study"):
-        run([paper], tmp_path)
-    assert (tmp_path / "toy.csv").read_text() == "k,method,other\n2,shoal,1\n"
+@pytest.mark.parametrize(("column", "feasible"), [("salary-class", 1.32951), ("education", 3.0591)])
+def test_most_diverse_that_adult_can_be(column: str, feasible: float) -> None:
+    """Goldberger & Tassa 7: ℓ₀ is the inverse of the largest frequency, over the 45 222 complete rows."""
+    values = shoal.datasets.adult(complete=True)[column]
+    largest = max(entry["counts"] for entry in values.value_counts().to_pylist())
+    assert len(values) / largest == pytest.approx(feasible, abs=5e-5)
