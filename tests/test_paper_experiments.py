@@ -1,23 +1,42 @@
-"""The papers' experiments in small: they run, and write their data and figures."""
+"""The papers' experiments in small: they run, are judged, and the committed pages are made of their measurements."""
 
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
-from shoal.experiments.papers import maintenance
+import pytest
+
+from shoal.experiments.papers import NAMES, papers
+from shoal.experiments.papers.pages import pages
+from tests.test_cli import run
+
+COMMITTED = Path(__file__).parent.parent / "docs" / "papers"
 
 
-def test_the_experiments_on_maintenance(tmp_path: Path) -> None:
-    paths = maintenance.run(tmp_path, quick=True)
-    assert {path.suffix for path in paths} == {".csv", ".svg"}
-    for path in paths:
-        if path.suffix == ".svg":
-            assert path.read_text().startswith("<svg")
-            continue
-        rows = list(csv.DictReader(path.read_text().splitlines()))
-        assert {row["method"] for row in rows} >= {"static", "I3M"}
-        assert all(float(row["loss"]) > 0 and float(row["seconds"]) > 0 for row in rows)
-        assert all(float(row["loss_optimized"]) <= float(row["loss"]) for row in rows if "loss_optimized" in row)
-    committed = Path(__file__).parent.parent / "docs" / "papers" / "maintenance"
-    assert {path.name for path in paths} == {path.name for path in committed.iterdir()}
+@pytest.mark.parametrize("name", NAMES)
+def test_a_quick_run(name: str, tmp_path: Path) -> None:
+    done = run("papers", name, "--quick", "-o", "here", "--json", cwd=tmp_path)
+    here = tmp_path / "here"
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    (paper,) = [paper for paper in papers() if paper.name == name]
+    assert len(facts["claims"]) == sum(len(study.claims) for study in paper.studies)
+    assert {claim["verdict"] for claim in facts["claims"]} <= {"holds", "differs", "does not hold"}
+    assert sorted(facts["files"]) == sorted(path.name for path in here.iterdir())
+    for study in paper.studies:
+        rows = list(csv.DictReader((here / f"{study.name}.csv").read_text().splitlines()))
+        assert len(rows) >= len(study.cells(True))
+        assert all(float(row["seconds"]) > 0 for row in rows if "seconds" in row)
+        for figure in study.figures:
+            assert (here / f"{figure.name}.svg").read_text().startswith("<svg")
+
+
+def test_the_committed_pages_are_made_of_the_committed_measurements() -> None:
+    for name, text in pages(papers(), COMMITTED).items():
+        assert (COMMITTED / name).read_text() == text
+    for paper in papers():
+        for study in paper.studies:
+            rows = list(csv.DictReader((COMMITTED / f"{study.name}.csv").read_text().splitlines()))
+            assert len(rows) >= len(study.cells(False)), f"{study.name} has not been measured in full"

@@ -87,11 +87,14 @@ def _batch(table: pa.Table, first: int, gone: int, changes: int) -> pa.Table:
 
 
 def applying(rows: int, changes: int, folder: str) -> dict[str, float]:
-    """The same batches in a vault, in memory, and as bare statements on a copy of the file."""
+    """The same batches in a vault, in memory, and as bare statements on a copy of the file.
+
+    The vault is as people have it: first groups by the default method, then the default maintainer.
+    """
     schema = shoal.datasets.census_schema()
     table = shoal.datasets.census(rows + (BATCHES + 2) * changes, 1)
     path, copy = _vault(folder, rows), Path(folder) / "copy.vault"
-    with shoal.Vault.create(path, schema, k=K, data=table.slice(0, rows), method="mondrian", seed=1) as vault:
+    with shoal.Vault.create(path, schema, k=K, data=table.slice(0, rows), seed=1) as vault:
         vault.insert(table.slice(rows + (BATCHES + 1) * changes, 50))  # compiles; a tree is built
     shutil.copy(path, copy)
     vault, twin = shoal.Vault.open(path), shoal.Vault.open(path)
