@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.experiments.papers import results
+from shoal.experiments.papers import papers, results
 from shoal.experiments.papers.pages import judged, pages
 from shoal.experiments.papers.running import run
-from shoal.experiments.papers.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, pivot, verdict
+from shoal.experiments.papers.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, pick, pivot, verdict
 from shoal.report.lines import Axis, line_charts
 
 
@@ -86,3 +86,22 @@ def test_measurements_of_another_version_are_not_overwritten(tmp_path: Path) -> 
     with pytest.raises(shoal.ShoalError, match="another version of this study"):
         run([paper], tmp_path)
     assert (tmp_path / "toy.csv").read_text() == "k,method,other\n2,shoal,1\n"
+
+
+def test_goldberger_tassas_studies_run_on_small_tables(tmp_path: Path) -> None:
+    (paper,) = (paper for paper in papers() if paper.name == "goldberger-tassa")
+    run([paper], tmp_path, quick=True)
+    rows = {study.name.removeprefix("goldberger-tassa-"): results.read(tmp_path, study) for study in paper.studies}
+    for name, found in rows.items():
+        assert found, name
+        assert all(0 <= row["lm"] <= 1 and row["groups"] <= row["records"] / row["k"] for row in found), name
+    for k in (5, 10):
+        losses = {row["method"]: row["lm"] for row in pick(rows["k"], k=k)}
+        assert losses["shoal"] <= losses["sequential"]
+        assert losses["sequential"] < losses["hilbert"] < losses["mondrian"] < losses["mondrian, cells alone"]
+    for row in rows["salary"] + rows["education"]:
+        assert row["l"] - 1e-6 <= row["diversity"] <= row["most_possible"]
+    pmi = pick(rows["pmi"], measure="pmi")
+    assert max(row["mean"] for row in pick(pmi, w=0)) < min(row["mean"] for row in pick(pmi, w=1))
+    assert len(judged([paper], tmp_path)) == sum(len(study.claims) for study in paper.studies)
+    assert "| 10 | 0.298 | 0.302 | 0.03 |" in pages([paper], tmp_path)["goldberger-tassa.md"]
