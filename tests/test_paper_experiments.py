@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.experiments.papers import NAMES, papers
+from shoal.experiments.papers import NAMES, papers, results
 from shoal.experiments.papers.pages import pages
 from tests.test_cli import run
 
@@ -38,5 +38,6 @@ def test_the_committed_pages_are_made_of_the_committed_measurements() -> None:
         assert (COMMITTED / name).read_text() == text
     for paper in papers():
         for study in paper.studies:
-            rows = list(csv.DictReader((COMMITTED / f"{study.name}.csv").read_text().splitlines()))
-            assert len(rows) >= len(study.cells(False)), f"{study.name} has not been measured in full"
+            if study.title in (COMMITTED / "README.md").read_text().partition("Not measured here yet")[2]:
+                continue  # the page says so
+            assert not results.missing(results.read(COMMITTED, study), study.cells(False)), f"{study.name} is not whole"

@@ -41,7 +41,9 @@ def pages(papers: Sequence[Paper], folder: Path) -> dict[str, str]:
         if studies:
             measured.append((paper, studies))
     texts = {f"{paper.name}.md": _page(paper, studies, folder) for paper, studies in measured}
-    return {**texts, INDEX: _index(measured, folder)}
+    left = [f"{study.title} ({paper.name})" for paper in papers for study in paper.studies]
+    done = [f"{study.title} ({paper.name})" for paper, studies in measured for study, _ in studies]
+    return {**texts, INDEX: _index(measured, [title for title in left if title not in done], folder)}
 
 
 def judged(papers: Sequence[Paper], folder: Path) -> list[dict[str, str]]:
@@ -75,7 +77,7 @@ def _page(paper: Paper, studies: Sequence[Measured], folder: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], folder: Path) -> str:
+def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[str], folder: Path) -> str:
     lines = ["| claim | paper | where | |", "| --- | --- | --- | --- |"]
     counts = dict.fromkeys(Verdict, 0)
     for paper, studies in measured:
@@ -94,6 +96,7 @@ def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], folder: Path) -
         "made by `shoal papers` from the measurements beside them.",
         _measured_on(folder),
         "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
+        *(["Not measured here yet: " + "; ".join(left) + "."] if left else []),
         "## Every claim",
         f"{summary}. A verdict is a rule in code, applied to the measurements; the papers' own pages say what was "
         "measured, and why where it differs.",
