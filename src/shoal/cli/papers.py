@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from shoal.cli.screen import AsJson, ShowValues, command, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, messages, print_json, progress, screen
 from shoal.errors import ParameterError, one_of
 from shoal.experiments import papers as experiments
 from shoal.experiments.papers import NAMES
@@ -36,8 +36,12 @@ def papers(
         if name not in NAMES:
             raise ParameterError(one_of("a paper", name, NAMES))
     every = experiments.papers()
-    with progress(as_json=as_json) as bar:
-        written = run(every, output, names or [], quick=quick, progress=bar)
+    try:
+        with progress(as_json=as_json) as bar:
+            written = run(every, output, names or [], quick=quick, progress=bar)
+    except KeyboardInterrupt:
+        messages.print("What has been measured is kept: the same command goes on where it ended.")
+        raise
     claims = judged(every, output)
     if as_json:
         print_json({"files": [path.name for path in written], "claims": claims})
