@@ -19,9 +19,9 @@ from shoal.experiments.papers.study import (
     Row,
     Study,
     Verdict,
-    one,
     pick,
     pivot,
+    ratios,
     verdict,
 )
 from shoal.experiments.papers.trials import sample, trial
@@ -42,6 +42,7 @@ KS, QUICK_KS = (2, 5, 10, 25, 50, 100, 200, 350, 500), (5, 25)
 SIZES, QUICK_SIZES = (1_000, 2_500, 5_000, 10_000, 15_000, 20_000, 25_000, 30_000), (500, 1_000)
 ALL, QUICK_ALL = 30_162, 1_500
 K = 5  # where the size varies
+SAME = ("records", "k")  # where two methods are compared
 
 BY_K = Axis("k", "k", log=True, format="d")
 BY_SIZE = Axis("records", "records")
@@ -84,34 +85,26 @@ def measure(cell: Cell) -> list[Row]:
     ]
 
 
-def _ratios(rows: Sequence[Row], field: str, of: str, to: str) -> list[float]:
-    """One method's measurement as a share of another's, at every setting."""
-    return [
-        float(row[field]) / one(rows, field, records=row["records"], k=row["k"], method=to)
-        for row in pick(rows, method=of)
-    ]
-
-
 def _below(field: str, lower: Sequence[str], than: str) -> Judge:
     """The first methods are below the other at every setting."""
 
     def judge(rows: Sequence[Row]) -> tuple[Verdict, str]:
-        found = {method: _ratios(rows, field, method, than) for method in lower}
-        fewer = {method: sum(ratio < 1 for ratio in ratios) for method, ratios in found.items()}
+        found = {method: ratios(rows, field, method, than, SAME) for method in lower}
+        fewer = {method: sum(ratio < 1 for ratio in mine) for method, mine in found.items()}
         words = "; ".join(
-            f"{method}: below at {fewer[method]} of {len(ratios)}, {min(ratios):.2f} to {max(ratios):.2f} × {than}"
-            for method, ratios in found.items()
+            f"{method}: below at {fewer[method]} of {len(mine)}, {min(mine):.2f} to {max(mine):.2f} × {than}"
+            for method, mine in found.items()
         )
-        everywhere = all(fewer[method] == len(ratios) for method, ratios in found.items())
+        everywhere = all(fewer[method] == len(mine) for method, mine in found.items())
         return verdict(everywhere, in_part=any(fewer.values())), words + "."
 
     return judge
 
 
 def _penalty_costs_little(rows: Sequence[Row]) -> tuple[Verdict, str]:
-    ratios = _ratios(rows, "il", PENALTY, K_MEMBER)
-    return verdict(max(ratios) < 1.1, in_part=min(ratios) < 1.1), (
-        f"{min(ratios):.2f} to {max(ratios):.2f} × the Total-IL without the penalty (very close: below 1.1)."
+    found = ratios(rows, "il", PENALTY, K_MEMBER, SAME)
+    return verdict(max(found) < 1.1, in_part=min(found) < 1.1), (
+        f"{min(found):.2f} to {max(found):.2f} × the Total-IL without the penalty (very close: below 1.1)."
     )
 
 
@@ -123,10 +116,10 @@ def _sizes_near_k(rows: Sequence[Row]) -> tuple[Verdict, str]:
 
 
 def _slower(rows: Sequence[Row]) -> tuple[Verdict, str]:
-    ratios = _ratios(rows, "seconds", K_MEMBER, MEDIAN)
+    found = ratios(rows, "seconds", K_MEMBER, MEDIAN, SAME)
     longest = max(float(row["seconds"]) for row in pick(rows, method=K_MEMBER))
-    return verdict(min(ratios) > 1, in_part=max(ratios) > 1), (
-        f"k-member takes {min(ratios):.1f} to {max(ratios):.1f} × Mondrian's time; the longest is {longest:.2f} s."
+    return verdict(min(found) > 1, in_part=max(found) > 1), (
+        f"k-member takes {min(found):.1f} to {max(found):.1f} × Mondrian's time; the longest is {longest:.2f} s."
     )
 
 

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import shoal
 from shoal.experiments.papers.changing import deleting, inserting, maintained, static, total_il
 from shoal.experiments.papers.looks import SECONDS, lines
-from shoal.experiments.papers.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, one, pick, values, verdict
+from shoal.experiments.papers.study import (
+    Cell,
+    Claim,
+    Figure,
+    Paper,
+    Row,
+    Study,
+    Verdict,
+    pick,
+    ratios,
+    values,
+    verdict,
+)
 from shoal.records.encode import Records, encode
 from shoal.report.lines import Axis
 
 STATIC, I3M, SIMILAR, FOLLOWED = "mondrian", "I3M", "similar-B-tree", "shoal, maintained"
 K = 5
+SAME = ("records", "changes", "change")  # where two methods are compared
 SIZES, QUICK_SIZES = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 35_000, 40_000, 44_500), (1_000, 2_000)
 TABLE, QUICK_TABLE = 20_000, 2_000
 PARTS, QUICK_PARTS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5), (0.05, 0.5)
@@ -71,38 +83,30 @@ def measure(cell: Cell) -> list[Row]:
     return [{"seconds": found.seconds, "loss": total_il(records, change.after, found.labels)}]
 
 
-def _ratios(rows: Sequence[Row], field: str, of: str, to: str, **settings: Any) -> list[float]:
-    same = ("records", "changes", "change")
-    return [
-        row[field] / one(rows, field, **{name: row[name] for name in same}, method=to)
-        for row in pick(rows, method=of, **settings)
-    ]
-
-
 def _faster(rows: Sequence[Row]) -> tuple[Verdict, str]:
     words, below = [], []
     for change in values(rows, "change"):
         for other in (I3M, STATIC):
-            ratios = _ratios(rows, "seconds", SIMILAR, other, change=change)
-            below += [ratio < 1 for ratio in ratios]
-            words.append(f"{change}: {min(ratios):.2f} to {max(ratios):.2f} × {other}")
+            found = ratios(pick(rows, change=change), "seconds", SIMILAR, other, SAME)
+            below += [ratio < 1 for ratio in found]
+            words.append(f"{change}: {min(found):.2f} to {max(found):.2f} × {other}")
     return verdict(all(below), in_part=any(below)), "; ".join(words) + "."
 
 
 def _close_to_i3m(rows: Sequence[Row]) -> tuple[Verdict, str]:
-    ratios = _ratios(rows, "loss", SIMILAR, I3M)
-    return verdict(max(ratios) < 1.1, in_part=sum(ratio < 1.1 for ratio in ratios) > len(ratios) / 2), (
-        f"{min(ratios):.2f} to {max(ratios):.2f} × I3M's loss (close: below 1.1)."
+    found = ratios(rows, "loss", SIMILAR, I3M, SAME)
+    return verdict(max(found) < 1.1, in_part=sum(ratio < 1.1 for ratio in found) > len(found) / 2), (
+        f"{min(found):.2f} to {max(found):.2f} × I3M's loss (close: below 1.1)."
     )
 
 
 def _near_static(rows: Sequence[Row]) -> tuple[Verdict, str]:
     least = min(row["changes"] for row in rows)
     few = pick(rows, changes=least)
-    ratios = _ratios(few, "loss", I3M, STATIC) + _ratios(few, "loss", SIMILAR, STATIC)
-    near = [abs(ratio - 1) < 0.1 for ratio in ratios]
-    return verdict(all(near), in_part=max(ratios) < 1.1), (
-        f"with {least} changes {min(ratios):.2f} to {max(ratios):.2f} × the static loss (near: within 10%)."
+    found = ratios(few, "loss", I3M, STATIC, SAME) + ratios(few, "loss", SIMILAR, STATIC, SAME)
+    near = [abs(ratio - 1) < 0.1 for ratio in found]
+    return verdict(all(near), in_part=max(found) < 1.1), (
+        f"with {least} changes {min(found):.2f} to {max(found):.2f} × the static loss (near: within 10%)."
     )
 
 

@@ -93,6 +93,14 @@ def one(rows: Sequence[Row], field: str, **settings: Any) -> float:
     return float(row[field])
 
 
+def ratios(rows: Sequence[Row], field: str, of: str, to: str, same: Sequence[str]) -> list[float]:
+    """One method's measurement as a multiple of another's, where both have the same settings."""
+    return [
+        float(row[field]) / one(rows, field, **{name: row[name] for name in same}, method=to)
+        for row in pick(rows, method=of)
+    ]
+
+
 def pivot(rows: Sequence[Row], down: str, across: str, field: str, form: str = "{:.3g}") -> str:
     """A Markdown table: one setting down, another across, a measurement in the middle."""
     columns = values(rows, across)

@@ -16,9 +16,9 @@ from shoal.experiments.papers.study import (
     Row,
     Study,
     Verdict,
-    one,
     pick,
     pivot,
+    ratios,
     values,
     verdict,
 )
@@ -69,10 +69,8 @@ def _measure(change_of: Callable[..., Change]) -> Callable[[Cell], list[Row]]:
 
 def _ratios(rows: Sequence[Row], field: str, of: str, to: str) -> list[tuple[float, float]]:
     """One method's measurement as a share of another's: (share of records changed, ratio)."""
-    return [
-        (row["changes"] / row["base"], row[field] / one(rows, field, k=row["k"], changes=row["changes"], method=to))
-        for row in pick(rows, method=of)
-    ]
+    shares = [row["changes"] / row["base"] for row in pick(rows, method=of)]
+    return list(zip(shares, ratios(rows, field, of, to, ("k", "changes")), strict=True))
 
 
 def _same_level(rows: Sequence[Row]) -> tuple[Verdict, str]:
