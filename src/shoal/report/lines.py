@@ -19,6 +19,7 @@ class Axis(NamedTuple):
     title: str
     log: bool = False
     format: str = "~s"
+    zero: bool = True  # whether it begins at 0, where it is not logarithmic
 
 
 def line_charts(
@@ -52,7 +53,7 @@ def _panel(
         legend=None,
     )
     least, most = min(row[y.field] for row in rows), max(row[y.field] for row in rows)
-    domain = [least / 1.3, most * 1.3] if y.log else [0, most * 1.05 or 1.0]
+    domain = _domain(y, least, most)
     kind = "log" if y.log else "linear"
     across = alt.X(
         f"{x.field}:Q",
@@ -71,6 +72,16 @@ def _panel(
     ends = alt.Chart(alt.Data(values=_ends(rows, series, x, y, domain))).encode(x=across, y=up, color=colour)
     labels = ends.mark_text(align="left", dx=8, fontSize=12).encode(text="series:N")
     return (lines + labels).properties(width=WIDTH, height=HEIGHT, title=title)
+
+
+def _domain(axis: Axis, least: float, most: float) -> list[float]:
+    """From where to where an axis goes: a little further than the numbers."""
+    if axis.log:
+        return [least / 1.3, most * 1.3]
+    if axis.zero:
+        return [0, most * 1.05 or 1.0]
+    gap = 0.08 * (most - least) or 1.0
+    return [least - gap, most + gap]
 
 
 def _ends(rows: list[dict[str, Any]], series: list[str], x: Axis, y: Axis, domain: list[float]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.experiments.papers.study import Paper
 
-NAMES = ("byun", "goldberger-tassa", "truta-campan", "similar-b-tree")
+NAMES = ("byun", "goldberger-tassa", "truta-campan", "similar-b-tree", "usefulness")
 
 
 def papers() -> tuple[Paper, ...]:

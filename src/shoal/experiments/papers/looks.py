@@ -1,4 +1,4 @@
-"""The same colour for the same method in every figure, whatever is said beside its name."""
+"""The same colour for the same method or measure in every figure, whatever is said beside its name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from shoal.report.charts import PALETTE, colour_of
 from shoal.report.lines import Axis, line_charts
 
 MAINTAINERS = {"I3M": PALETTE[6], "similar-B-tree": "#8a8a8a"}
+MEASURES = {
+    **dict(zip(("il", "lm", "mi", "pmi"), PALETTE, strict=False)),
+    "original": PALETTE[4],
+    "majority": "#8a8a8a",
+}
 SECONDS = Axis("seconds", "seconds", log=True, format="~g")
 TOTAL_IL = Axis("il", "Total-IL")
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """The colour of each series: that of the method that its name begins with (a comma ends it)."""
-    known = {**{name: colour_of(name) for name in METHODS}, **MAINTAINERS}
+    """The colour of each series: that of the method or measure that its name begins with (a comma ends it)."""
+    known = {**{name: colour_of(name) for name in METHODS}, **MAINTAINERS, **MEASURES}
     return {name: known[name.split(",")[0]] for name in names}
 
 

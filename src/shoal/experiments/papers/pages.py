@@ -92,8 +92,9 @@ def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[
     parts = [
         "# The papers' experiments, measured again",
         "The methods of shoal come from four papers. Every figure and table that they report on Adult is measured here "
-        "with this implementation, in the papers' settings, and with the method `shoal` beside theirs. The pages are "
-        "made by `shoal papers` from the measurements beside them.",
+        "with this implementation, in the papers' settings, and with the method `shoal` beside theirs; what one of "
+        "them leaves as a conjecture is tested. The pages are made by `shoal papers` from the measurements "
+        "beside them.",
         _measured_on(folder),
         "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
         *(["Not measured here yet: " + "; ".join(left) + "."] if left else []),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from shoal.errors import ParameterError
 from shoal.experiments.papers import results
 from shoal.experiments.papers.pages import write_pages
 from shoal.experiments.papers.study import Cell, Paper, Study
@@ -21,13 +23,25 @@ def run(
     progress: Progress = SILENT,
 ) -> list[Path]:
     """Measure what has not been measured of some papers (of all, if none is named), then write figures and pages."""
+    studies = [study for paper in papers if not names or paper.name in names for study in paper.studies]
     altair()  # hours of work must not end in a library that is missing
+    for study in studies:
+        if results.missing(results.read(folder, study), study.cells(quick)):
+            _check_libraries(study)
     results.begin(folder, quick=quick)
-    for paper in papers:
-        for study in paper.studies:
-            if not names or paper.name in names:
-                _measure(study, folder, quick, progress)
+    for study in studies:
+        _measure(study, folder, quick, progress)
     return write_pages(papers, folder, progress)
+
+
+def _check_libraries(study: Study) -> None:
+    for name in study.needs:
+        try:
+            importlib.import_module(name)
+        except ImportError as missing:
+            raise ParameterError(
+                f"the study {study.title!r} needs one more library ({name}).", hint="pip install 'shoal[papers]'"
+            ) from missing
 
 
 def _measure(study: Study, folder: Path, quick: bool, progress: Progress) -> None:

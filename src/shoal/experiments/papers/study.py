@@ -65,6 +65,7 @@ class Study:
     figures: tuple[Figure, ...] = ()
     table: Callable[[Sequence[Row]], str] | None = None  # Markdown
     claims: tuple[Claim, ...] = ()
+    needs: tuple[str, ...] = ()  # the modules of other libraries that it measures with: the extra `papers`
 
 
 @dataclass(frozen=True)
