@@ -37,13 +37,13 @@ STEPS = {"move": MOVE, "dissolve": DISSOLVE, "split": SPLIT, "pool": POOL}
 
 
 @kernel
-def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int) -> float:
+def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int, best: float) -> float:
     pool = new_pool(costs, codes, np.arange(len(codes)), np.arange(several))
-    return search(k, None, None, pool, labels, several)
+    return search(k, None, None, pool, labels, several, best)
 
 
 @kernel
-def build_in(costs: CostTables, k: int, codes: Any, first: int, labels: Any) -> int:
+def build_in(costs: CostTables, k: int, codes: Any, first: int, labels: Any) -> tuple[int, float]:
     return build(k, new_pool(costs, codes, np.arange(len(codes)), np.arange(0)), first, labels)
 
 
@@ -59,15 +59,28 @@ def test_a_pool_is_searched_until_no_step_helps(made: MadeTable, k: int, measure
 
     labels = np.empty(len(codes), np.int64)
     first = data.draw(st.integers(0, len(codes) - 1))
-    several = build_in(costs, k, records.codes, first, labels)
+    several, built = build_in(costs, k, records.codes, first, labels)
     assert several == len(codes) // k
     assert np.bincount(labels, minlength=several).min() >= k
     before = total(codes, labels.tolist(), cost)
-    found = search_in(costs, k, records.codes, labels, several)
+    assert built == pytest.approx(before)
+    found = search_in(costs, k, records.codes, labels, several, np.inf)
     assert np.bincount(labels, minlength=several).min() >= k
     assert found == pytest.approx(total(codes, labels.tolist(), cost))
     assert found <= before + 1e-9
     assert best_step(codes, labels.tolist(), cost, k) == pytest.approx(0, abs=1e-6)
+
+
+def test_groups_that_stay_far_behind_the_best_known_are_given_up() -> None:
+    records = adult_records()
+    codes, costs, k = records.codes[:60], cost_tables(records.books, "il"), 5
+    start = np.empty(len(codes), np.int64)
+    several, _ = build_in(costs, k, codes, 0, start)
+    found = search_in(costs, k, codes, start.copy(), several, np.inf)
+    for best, expected in ((found, found), (found / 2, np.inf)):
+        labels = start.copy()
+        assert search_in(costs, k, codes, labels, several, best) == expected
+        assert np.bincount(labels, minlength=several).min() >= k
 
 
 @given(made=tables(min_rows=6, max_rows=60), k=st.integers(1, 4), measure=st.sampled_from(MEASURES), data=st.data())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int32]
 POOLS_PER_CHANGE = 3  # at most
-REFILLS = 2  # tries
+REFILLS = 3  # tries
 
 
 class Shoal(I3M):

@@ -9,7 +9,8 @@ Two groups need not be compared record by record to know that no swap helps: wit
 reaches from its second-smallest to its second-largest code; that, with the newcomer, is the least that it can cost.
 
 What it costs to reach from one code to another stands in tables of the pool's own, made for the few codes that it has:
-columns of thousands of values cost as little time as those of three.
+columns of thousands of values cost as little time as those of three. Neighbours agree in most columns; those are left
+out.
 
 Where more is asked than k records, `tables` and `counts` say what; `counts` follows every step. None otherwise.
 """
@@ -27,12 +28,14 @@ from shoal.compiling import ZERO, inlined, inner
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
 
 Ints = NDArray[np.int32]
+Ranks = NDArray[np.uint32]  # without a sign: a kernel need not ask whether an index counts from the end
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LEAST_GAIN = 1e-9  # what is less may be rounding
-LAST = np.int32(2**31 - 1)
+LAST = np.uint32(2**32 - 1)
 FEW = 128  # numbers that are sorted fastest one by one
 MOST_TURNS = 10  # of all records, in one search: it ends before, but for bad luck
+BEHIND = 0.35  # how much more than the best known new groups may lose to be searched; a third of that after each turn
 
 
 class Pool(NamedTuple):
@@ -40,19 +43,21 @@ class Pool(NamedTuple):
 
     records: Longs
     ids: Longs  # of each group: its number outside; the first ones are in use
-    ranks: Ints  # (records, columns)
+    ranks: Ranks  # (records, columns); only columns in which records differ
     costs: Floats  # (columns, ranks, ranks): what it costs to reach from one to another
 
 
 @inner
 def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs) -> Pool:
     """A pool of these records, given the codes of all."""
-    several, columns = len(records), codes.shape[1]
+    several = len(records)
+    differing, alike = differing_columns(costs, codes, records)
+    columns = len(differing)
     values, unlike = np.empty((columns, several), np.int32), np.zeros(columns, np.int64)
-    ranks, column = np.empty((several, columns), np.int32), np.empty(several, np.int32)
+    ranks, column = np.empty((several, columns), np.uint32), np.empty(several, np.int32)
     for j in range(columns):
         for place in range(several):
-            column[place] = codes[records[place], j]
+            column[place] = codes[records[place], differing[j]]
         for place in in_order(column):
             if unlike[j] == 0 or column[place] != values[j, unlike[j] - 1]:
                 values[j, unlike[j]] = column[place]
@@ -61,10 +66,30 @@ def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs) -> Pool
     most = unlike.max()
     tables = np.empty((columns, most, most))
     for j in range(columns):
+        more = alike if j == 0 else 0.0  # every box has it, whatever its records
         for low in range(unlike[j]):
             for high in range(low, unlike[j]):
-                tables[j, low, high] = cell_cost(costs, j, values[j, low], values[j, high])
+                tables[j, low, high] = more + cell_cost(costs, differing[j], values[j, low], values[j, high])
     return Pool(records, ids, ranks, tables)
+
+
+@inner
+def differing_columns(costs: CostTables, codes: Ints, records: Longs) -> tuple[Longs, float]:
+    """The columns in which records differ (the last one, if there is none), and what each loses in the others."""
+    differing, several, alike = np.empty(codes.shape[1], np.int64), 0, 0.0
+    for j in range(codes.shape[1]):
+        code = codes[records[0], j]
+        same = True
+        for record in records:
+            if codes[record, j] != code:
+                same = False
+                break
+        if same and (several > 0 or j + 1 < codes.shape[1]):
+            alike += cell_cost(costs, j, code, code)
+        else:
+            differing[several] = j
+            several += 1
+    return differing[:several], alike
 
 
 @inner
@@ -83,7 +108,7 @@ def in_order(numbers: Ints) -> Longs:
 
 
 @inlined
-def box_cost(costs: Floats, lo: Ints, hi: Ints) -> float:
+def box_cost(costs: Floats, lo: Ranks, hi: Ranks) -> float:
     """What one record loses in a box of ranks."""
     total = 0.0
     for j in range(len(lo)):
@@ -94,10 +119,10 @@ def box_cost(costs: Floats, lo: Ints, hi: Ints) -> float:
 class Extremes(NamedTuple):
     """Of each group and column: the smallest rank, the second-smallest, the largest, the second-largest."""
 
-    low: Ints
-    next_low: Ints
-    high: Ints
-    next_high: Ints
+    low: Ranks
+    next_low: Ranks
+    high: Ranks
+    next_high: Ranks
     sizes: Longs
     losses: Floats
     changed: Longs  # when a group last was; moments are numbered
@@ -106,10 +131,10 @@ class Extremes(NamedTuple):
 @inlined
 def new_extremes(several: int, columns: int) -> Extremes:
     return Extremes(
-        np.empty((several, columns), np.int32),
-        np.empty((several, columns), np.int32),
-        np.empty((several, columns), np.int32),
-        np.empty((several, columns), np.int32),
+        np.empty((several, columns), np.uint32),
+        np.empty((several, columns), np.uint32),
+        np.empty((several, columns), np.uint32),
+        np.empty((several, columns), np.uint32),
         np.zeros(several, np.int64),
         np.zeros(several),
         np.zeros(several, np.int64),
@@ -123,7 +148,7 @@ def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
     low, next_low = extremes.low[group], extremes.next_low[group]
     high, next_high = extremes.high[group], extremes.next_high[group]
     low[:], next_low[:] = LAST, LAST
-    high[:], next_high[:] = -1, -1
+    high[:], next_high[:] = 0, 0
     size = 0
     for place in range(len(ranks)):
         if labels[place] != group:
@@ -144,23 +169,29 @@ def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
 
 
 @inner
-def search(k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several: int) -> float:
+def search(k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several: int, best: float) -> float:
     """Move and swap until nothing helps; the loss of all groups then. `labels` and `counts` follow.
 
-    Every group has what is asked when this begins, and at every step.
+    Every group has what is asked when this begins, and at every step. `best`: a loss that is known already. Groups that
+    are still far behind it after a turn will hardly catch up: they are given up, and the answer is infinite.
     """
     ranks, costs = pool.ranks, pool.costs
     records, columns = ranks.shape
     extremes = new_extremes(several, columns)
     for group in range(several):
         survey(pool, labels, group + ZERO, extremes)
-    lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    lo, hi = np.empty(columns, np.uint32), np.empty(columns, np.uint32)
     looked = np.full(records, -1)  # when a record was last tried in vain
-    quiet, place, moment = 0, -1, 0
+    quiet, place, moment, behind = 0, -1, 0, BEHIND / 3.0 * best
     for _ in range(MOST_TURNS * records):
         if quiet == records:
             break
-        place = (place + 1) % records
+        place += 1
+        if place == records:
+            place = 0
+            if total_loss(extremes.sizes, extremes.losses) > best + behind:
+                return np.inf
+            behind /= 3.0
         quiet += 1
         here = labels[place]
         if extremes.sizes[here] < 2:
@@ -191,10 +222,21 @@ def search(k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several:
         moment += 1
         extremes.changed[here] = extremes.changed[there] = moment
         quiet = 0
+    return total_loss(extremes.sizes, extremes.losses)
+
+
+@inlined
+def total_loss(sizes: Longs, losses: Floats) -> float:
     total = 0.0
-    for group in range(several):
-        total += extremes.sizes[group] * extremes.losses[group]
+    for group in range(len(sizes)):
+        total += sizes[group] * losses[group]
     return total
+
+
+@inlined
+def hopeless(loss: float, best: float) -> bool:
+    """Whether new groups lose so much more than the best known that they need not be searched."""
+    return loss > best + BEHIND * best
 
 
 @inlined
@@ -256,8 +298,8 @@ def best_swap(
     extremes: Extremes,
     place: int,
     since: int,
-    lo: Ints,
-    hi: Ints,
+    lo: Ranks,
+    hi: Ranks,
     left: float,
 ) -> int:
     """The record of another group with which the loss falls most if the two change places; −1 if it never falls.
@@ -322,12 +364,15 @@ def may_swap(tables: Any, counts: Any, pool: Pool, labels: Longs, place: int, ot
 
 
 @inner
-def build(k: int, pool: Pool, first: int, labels: Longs) -> int:
-    """Groups from nothing, k records each, whoever is left where it costs least; how many. `first`: the first seed."""
+def build(k: int, pool: Pool, first: int, labels: Longs) -> tuple[int, float]:
+    """Groups from nothing, k records each, whoever is left where it costs least: how many, and what they lose.
+
+    `first`: the first seed.
+    """
     ranks, costs = pool.ranks, pool.costs
     records, columns = ranks.shape
     several = records // k
-    lo, hi = np.empty((several, columns), np.int32), np.empty((several, columns), np.int32)
+    lo, hi = np.empty((several, columns), np.uint32), np.empty((several, columns), np.uint32)
     sizes, losses = np.zeros(several, np.int64), np.zeros(several)
     labels[:] = -1
     last = first
@@ -361,7 +406,7 @@ def build(k: int, pool: Pool, first: int, labels: Longs) -> int:
         for j in range(columns):
             lo[chosen, j], hi[chosen, j] = min(lo[chosen, j], ranks[place, j]), max(hi[chosen, j], ranks[place, j])
         losses[chosen] = box_cost(costs, lo[chosen], hi[chosen])
-    return several
+    return several, total_loss(sizes, losses)
 
 
 @inlined
@@ -381,7 +426,7 @@ def furthest(pool: Pool, labels: Longs, last: int) -> int:
 
 
 @inlined
-def nearest(pool: Pool, labels: Longs, lo: Ints, hi: Ints) -> int:
+def nearest(pool: Pool, labels: Longs, lo: Ranks, hi: Ranks) -> int:
     """The free record that widens a box least."""
     ranks, costs = pool.ranks, pool.costs
     least, chosen = np.inf, -1

@@ -15,7 +15,7 @@ from shoal.boxes.near import near_groups
 from shoal.boxes.work import SPARE, Work, give_back, satisfied
 from shoal.compiling import ZERO, inner
 from shoal.optimize.diary import Diary, draw, note
-from shoal.optimize.pool import LEAST_GAIN, Pool, build, new_pool, search
+from shoal.optimize.pool import LEAST_GAIN, Pool, build, hopeless, new_pool, search
 from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
@@ -48,18 +48,20 @@ def try_pool(
         return 0.0
     pool, labels = gather(work, costs, k, group, found, several, size)
     old = labels.copy()
-    total = search(k, tables, counts, pool, labels, several)
+    total = search(k, tables, counts, pool, labels, several, np.inf)
     final = several
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts = build(k, pool, draw(diary, size), new)
+        parts, loss = build(k, pool, draw(diary, size), new)
         if parts - several > work.marks[SPARE]:
             break
+        if hopeless(loss, total):
+            continue
         keep_numbers(old, several, new, parts)
         parts = max(several, parts)  # some may be empty
         if tables is not None and not relabel(tables, counts, pool, labels, new, parts):
             continue
-        other = search(k, tables, counts, pool, new, parts)
+        other = search(k, tables, counts, pool, new, parts, total)
         if other < total - LEAST_GAIN:
             total, labels, final = other, new, parts
         elif tables is not None:
@@ -122,13 +124,15 @@ def try_refilling(
     best, total = old, np.inf
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts = build(k, pool, draw(diary, size), new)
+        parts, loss = build(k, pool, draw(diary, size), new)
         if parts - several > work.marks[SPARE]:
             return
+        if hopeless(loss, total):
+            continue
         keep_numbers(old, several, new, parts)
         if tables is not None and not relabel(tables, counts, pool, best, new, parts):
             continue
-        other = search(k, tables, counts, pool, new, parts)
+        other = search(k, tables, counts, pool, new, parts, total)
         if other < total:
             best, total = new, other
         elif tables is not None:

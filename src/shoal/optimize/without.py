@@ -26,7 +26,19 @@ from shoal.boxes.members import put_in
 from shoal.boxes.work import SPARE, Work, depart, enter, listed, refresh, satisfied
 from shoal.compiling import ZERO, inner, kernel
 from shoal.optimize.diary import Diary, note
-from shoal.optimize.pool import LEAST_GAIN, Extremes, Pool, box_cost, build, new_extremes, new_pool, search, survey
+from shoal.optimize.pool import (
+    LEAST_GAIN,
+    Extremes,
+    Pool,
+    Ranks,
+    box_cost,
+    build,
+    hopeless,
+    new_extremes,
+    new_pool,
+    search,
+    survey,
+)
 from shoal.optimize.regrouping import MOST_RECORDS, gather, keep_numbers, neighbours_of, relabel, scatter
 from shoal.privacy.counts import join, leave
 
@@ -83,7 +95,7 @@ def peel(work: Work, costs: CostTables, group: int, full: float, budget: int) ->
     as most groups do.
     """
     records = listed(work, group)
-    size, columns = len(records), work.codes.shape[1]
+    size = len(records)
     before = size * work.groups.losses[group]
     most = min(budget, size - 1) if size <= MOST_RECORDS else 0
     if full > 0.0:
@@ -92,10 +104,10 @@ def peel(work: Work, costs: CostTables, group: int, full: float, budget: int) ->
     if most <= 0:
         return records[:0], 0.0
     pool = new_pool(costs, work.codes, records.astype(np.int64), np.empty(0, np.int64))
-    ranks = pool.ranks
+    ranks, columns = pool.ranks, pool.ranks.shape[1]
     gone, labels = np.zeros(size, np.int64), np.zeros(size, np.int64)  # label 1: it has gone
     extremes = new_extremes(ZERO + 1, columns)
-    lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    lo, hi = np.empty(columns, np.uint32), np.empty(columns, np.uint32)
     goers = 0
     while goers < most:
         survey(pool, labels, ZERO, extremes)
@@ -133,7 +145,7 @@ def peel(work: Work, costs: CostTables, group: int, full: float, budget: int) ->
 
 
 @inner
-def box_but(ranks: Ints, labels: Longs, column: int, end: int, lo: Ints, hi: Ints) -> int:
+def box_but(ranks: Ranks, labels: Longs, column: int, end: int, lo: Ranks, hi: Ranks) -> int:
     """The box of those who have not gone and do not have one rank, into `lo` and `hi`; how many have it."""
     holders, empty = 0, True
     for place in range(len(ranks)):
@@ -197,7 +209,7 @@ def try_without(
             continue
         if not fine and tables is not None and not relabel(tables, counts, pool, labels, new, several):
             continue
-        other = search(k, tables, counts, pool, new, several)
+        other = search(k, tables, counts, pool, new, several, total)
         if other < total:
             total, labels = other, new
         elif tables is not None:
@@ -206,12 +218,12 @@ def try_without(
             break
     new = np.empty(size, np.int64)
     first = (goers[0] + ZERO) % size  # by no chance: to look at a pool changes nothing of what comes after
-    parts = build(k, pool, first, new)
-    if parts - several <= work.marks[SPARE]:
+    parts, loss = build(k, pool, first, new)
+    if parts - several <= work.marks[SPARE] and not hopeless(loss, total):
         keep_numbers(old, several, new, parts)
         parts = max(several, parts)  # some may be empty
         if tables is None or relabel(tables, counts, pool, labels, new, parts):
-            other = search(k, tables, counts, pool, new, parts)
+            other = search(k, tables, counts, pool, new, parts, total)
             if other < total:
                 total, labels, final = other, new, parts
             elif tables is not None:

@@ -44,6 +44,7 @@ DRIFTING, QUICK_DRIFTING = (5, 10), (5,)
 GROWING, SHRINKING, MIXED = 50, 50, 200  # batches
 BATCHES = GROWING + SHRINKING + MIXED
 MAINTAINERS = ("shoal", "i3m")
+TRIES = 3  # the fastest counts
 
 
 def run(quick: bool) -> list[Finding]:
@@ -269,13 +270,17 @@ def followed(rows: int, k: int) -> dict[str, float]:
     for maintainer in MAINTAINERS:  # compiles
         _follow(table, schema, 500, k, maintainer, several=GROWING + SHRINKING + 10)
     report: dict[str, float] = {}
-    for maintainer in MAINTAINERS:
+    best = dict.fromkeys(MAINTAINERS, math.inf)
+    for maintainer in MAINTAINERS * TRIES:  # in turn: a machine that is slower for a while is slower for all
         live, seconds, changes = _follow(table, schema, rows, k, maintainer)
+        best[maintainer] = min(best[maintainer], 1e6 * seconds / changes)
+        if maintainer in report:
+            continue
         records = live.records()
         again = np.mean([total_loss(cluster(records, k, method="shoal", seed=seed), live.books) for seed in (1, 2, 3)])
         report[maintainer] = float(total_loss(live.partition(records), live.books) / again)
-        report[f"{maintainer}_change"] = 1e6 * seconds / changes
         report["changes"] = changes
+    report |= {f"{maintainer}_change": seconds for maintainer, seconds in best.items()}
     return {**report, "batches": BATCHES, "peak": peak_memory()}
 
 
