@@ -29,7 +29,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent
 
 
-def _sources_digest() -> str:
+def sources_digest() -> str:
+    """Names what kernels are made of: with other sources they may do other things."""
     digest = hashlib.sha256(numba.__version__.encode())
     digest.update(Path(__file__).read_bytes())  # how kernels are compiled
     for room in ("boxes", "privacy", "optimize", "cluster", "maintain"):
@@ -41,7 +42,7 @@ def _sources_digest() -> str:
 def cache_folder() -> Path:
     """Where compiled kernels are kept. The environment variable NUMBA_CACHE_DIR moves it, as for any Numba program."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("shoal") / f"kernels-{_sources_digest()}"
+    return Path(chosen) if chosen else platformdirs.user_cache_path("shoal") / f"kernels-{sources_digest()}"
 
 
 def _writable_cache() -> str:

@@ -52,4 +52,6 @@ def papers(
     for claim in claims:
         table.add_row(claim["paper"], claim["where"], claim["claim"], claim["verdict"])
     screen.print(table)
+    if quick:
+        screen.print("Measured on few and small sizes: read it as a trial.")
     screen.print(f"Written: {output / 'README.md'}, and {len(written) - 1} more files beside it.", markup=False)

@@ -50,6 +50,11 @@ TABLE_3 = {  # k: the average diversity for each weight
     100: (0.08, 0.15, 0.34, 0.54, 0.58),
 }
 
+NEAR_THE_BOUND = (
+    "Near ℓ₀ the groups must be as mixed as the whole table; hardly a record may leave or join one, and sequential "
+    "stays near its random start. How near the paper's last point is, only its figure shows."
+)
+
 BY_DIVERSITY = Axis("diversity", "diversity of the least diverse group", format="~g")
 LOSS = Axis("lm", "LM", format=".1f")
 
@@ -319,8 +324,7 @@ basic one.
             "Fig. 5",
             "The most diverse release still loses less than Hilbert and Mondrian without a rule.",
             _still_below_the_fast,
-            "Near ℓ₀ the groups must be as mixed as the whole table; hardly a record may leave or join one, and "
-            "sequential stays near its random start. How near the paper's last point is, only its figure shows.",
+            NEAR_THE_BOUND,
         ),
     ),
 )
@@ -350,8 +354,7 @@ but a release must not carry it for sensitive education. So both are shown: with
             "Fig. 6",
             "The most diverse release loses about as much as Hilbert without a rule, and less than Mondrian.",
             _for_each(_as_hilbert),
-            "Near ℓ₀ the groups must be as mixed as the whole table; hardly a record may leave or join one, and "
-            "sequential stays near its random start. How near the paper's last point is, only its figure shows.",
+            NEAR_THE_BOUND,
         ),
     ),
 )

@@ -60,15 +60,16 @@ def judged(papers: Sequence[Paper], folder: Path) -> list[dict[str, str]]:
 
 
 def _page(paper: Paper, studies: Sequence[Measured], folder: Path) -> str:
-    parts = [f"# {paper.title}", paper.introduction.strip(), _measured_on(folder)]
+    known = results.about(folder)
+    parts = [f"# {paper.title}", paper.introduction.strip(), *_trial(known)]
     for study, rows in studies:
         parts += [f"## {study.title}", study.setting.strip()]
         parts += [f"![{figure.caption}]({figure.name}.svg)\n\n{figure.caption}" for figure in study.figures]
         if study.table is not None:
             parts.append(study.table(rows))
-        parts.append(f"All measurements: [{study.name}.csv]({study.name}.csv).")
+        parts.append(f"All measurements: [{study.name}.csv]({study.name}.csv). {_measured_on(known, study)}")
         if study.claims:
-            lines = ["| the paper says | where | | measured |", "| --- | --- | --- | --- |"]
+            lines = ["| claim | where | | measured |", "| --- | --- | --- | --- |"]
             for claim in study.claims:
                 found, words = claim.judge(rows)
                 why = f" {claim.why}" if claim.why and found is not Verdict.HOLDS else ""
@@ -79,37 +80,42 @@ def _page(paper: Paper, studies: Sequence[Measured], folder: Path) -> str:
 
 def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[str], folder: Path) -> str:
     lines = ["| claim | paper | where | |", "| --- | --- | --- | --- |"]
-    counts = dict.fromkeys(Verdict, 0)
+    counts = {ours: dict.fromkeys(Verdict, 0) for ours in (False, True)}
     for paper, studies in measured:
         for study, rows in studies:
             for claim in study.claims:
                 found, _ = claim.judge(rows)
-                counts[found] += 1
+                counts[claim.is_ours][found] += 1
                 shown = claim.chart or (study.figures[0].name if study.figures else "")
                 link = f"[{claim.where}]({shown}.svg)" if shown else f"[{claim.where}]({study.name}.csv)"
                 lines.append(f"| {claim.text} | [{paper.name}]({paper.name}.md) | {link} | **{found}** |")
-    summary = ", ".join(f"{count} × {found}" for found, count in counts.items())
+    theirs, ours = (", ".join(f"{count} × {found}" for found, count in each.items()) for each in counts.values())
     parts = [
         "# The papers' experiments, measured again",
         "The methods of shoal come from four papers. Every figure and table that they report on Adult is measured here "
         "with this implementation, in the papers' settings, and with the method `shoal` beside theirs; what one of "
         "them leaves as a conjecture is tested. The pages are made by `shoal papers` from the measurements "
-        "beside them.",
-        _measured_on(folder),
+        "beside them, and say on what machine, when and with what code those were made. Times depend on the machine; "
+        "compare them with each other. What `shoal` loses has changed by up to 1 % since the first of them.",
+        *_trial(results.about(folder)),
         "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
         *(["Not measured here yet: " + "; ".join(left) + "."] if left else []),
         "## Every claim",
-        f"{summary}. A verdict is a rule in code, applied to the measurements; the papers' own pages say what was "
-        "measured, and why where it differs.",
+        f"Of the papers' claims: {theirs}. Of those that we add (*ours*): {ours}. A verdict is a rule in code, applied "
+        "to the measurements; the papers' own pages say what was measured, and why where it differs.",
         "\n".join(lines),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _measured_on(folder: Path) -> str:
-    facts = results.about(folder)
-    size = "A quick run with small sizes: read it as a trial. " if facts["quick"] else ""
-    return (
-        f"{size}Measured on one core of {facts['machine']} ({facts['system']}, Python {facts['python']}, "
-        f"shoal {facts['shoal']}), {facts['date']}. Times depend on the machine; compare them with each other."
-    )
+def _trial(known: results.About) -> list[str]:
+    return ["A quick run with small sizes: read it as a trial."] if known.quick else []
+
+
+def _measured_on(known: results.About, study: Study) -> str:
+    """The machine and the day; several, where a run was interrupted."""
+    found = []
+    for facts in known.machines.get(study.name, []):
+        code = f"shoal {facts['shoal']}" + (f", kernels {facts['kernels']}" if "kernels" in facts else "")
+        found.append(f"{facts['machine']} ({facts['system']}, Python {facts['python']}, {code}), {facts['date']}")
+    return f"Measured on one core of {'; then of '.join(found)}." if found else ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
-import os
 import platform
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.errors import InputError, OutputError
 from shoal.experiments.papers.study import Cell, Row, Study
@@ -40,17 +40,17 @@ def missing(rows: Sequence[Row], cells: Iterable[Cell]) -> list[Cell]:
 
 def write(folder: Path, study: Study, rows: Sequence[Row]) -> None:
     """All rows of a study, in place of what was there."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    try:
-        writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
-    except ValueError:
+    fields = list(rows[0])
+    if any(row.keys() != rows[0].keys() for row in rows):
         raise InputError(
             "measurements of another version of this study are here.",
             file=f"{study.name}.csv",
             hint="remove it, or choose another folder",
-        ) from None
+        )
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fields, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
     replace_file(folder / f"{study.name}.csv", text.getvalue())
 
 
@@ -65,38 +65,61 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def begin(folder: Path, *, quick: bool) -> None:
-    """Say what machine measures. Small and full sizes do not share a folder."""
+    """A folder for measurements. Small and full sizes do not share one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise OutputError(f"the folder could not be made: {problem.strerror}.", file=str(folder)) from problem
-    if (folder / ABOUT).exists() and bool(about(folder)["quick"]) != quick:
+    if not (folder / ABOUT).exists():
+        _keep(folder, About(quick, {}))
+    elif about(folder).quick != quick:
         there, asked = ("full", "--quick") if quick else ("--quick", "full")
         raise InputError(
             f"the folder has the measurements of a {there} run; this is a {asked} one.",
             file=str(folder),
             hint="choose another folder with -o",
         )
+
+
+def sign(folder: Path, study: Study) -> None:
+    """Say what machine goes on with a study, and when. One that was interrupted may be measured on several."""
+    compiling = importlib.import_module("shoal.compiling")
     facts = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": _processor(),
-        "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
         "shoal": __version__,
-        "quick": quick,
+        "kernels": compiling.sources_digest()[:8],  # what is measured may change before there is another version
     }
-    replace_file(folder / ABOUT, json.dumps(facts, indent=2) + "\n")
+    known = about(folder)
+    if facts not in known.machines.setdefault(study.name, []):
+        known.machines[study.name].append(facts)
+        _keep(folder, known)
 
 
-def about(folder: Path) -> dict[str, Any]:
-    """When the last run was, and on what."""
+class About(NamedTuple):
+    """What is known of a folder of measurements."""
+
+    quick: bool
+    machines: dict[str, list[dict[str, str]]]  # of each study
+
+
+def about(folder: Path) -> About:
     try:
-        return dict(json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+        return About(**json.loads((folder / ABOUT).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise InputError(
             "no experiment has been run here.", file=str(folder), hint="run `shoal papers` first"
         ) from None
+    except (TypeError, ValueError):
+        raise InputError(
+            "it does not say what was measured here.", file=ABOUT, hint="choose another folder with -o"
+        ) from None
+
+
+def _keep(folder: Path, known: About) -> None:
+    replace_file(folder / ABOUT, json.dumps(known._asdict(), indent=2) + "\n")
 
 
 def _processor() -> str:

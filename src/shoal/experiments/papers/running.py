@@ -40,7 +40,8 @@ def _check_libraries(study: Study) -> None:
             importlib.import_module(name)
         except ImportError as missing:
             raise ParameterError(
-                f"the study {study.title!r} needs one more library ({name}).", hint="pip install 'shoal[papers]'"
+                f"the study {study.title!r} needs one more library ({name}).",
+                hint="pip install 'shoal[papers]', or name the papers to run",
             ) from missing
 
 
@@ -50,6 +51,7 @@ def _measure(study: Study, folder: Path, quick: bool, progress: Progress) -> Non
     left = results.missing(rows, cells)
     if not left:
         return
+    results.sign(folder, study)
     progress.stage(study.title, len(cells))
     progress.advance(len(cells) - len(left))
     for cell in left:

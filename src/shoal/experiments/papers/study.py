@@ -43,6 +43,11 @@ class Claim:
     why: str = ""  # where it differs: the likely reason
     chart: str = ""  # the figure that shows it; the study's first if none is named
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether no paper says it."""
+        return self.where.startswith("(ours")
+
 
 @dataclass(frozen=True)
 class Figure:

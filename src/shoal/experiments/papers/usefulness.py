@@ -18,7 +18,8 @@ Here: {spaced(ROWS)} of the 30 162 complete training rows of Adult, drawn at ran
 there to ask a classifier about. That is done {len(SEEDS)} times, with other rows each time; all releases of one such
 split are made of the same rows. There are 8 quasi-identifiers (age and education as numbers, ARX's hierarchies for the
 others), and salary is the private column. Releases are made for `il` (what Byun et al. count), `lm`, `mi` and `pmi`, by
-sequential clustering, which is the paper's method, and by `shoal`.
+sequential clustering, which is the paper's method, and by `shoal` (which for `pmi` is sequential clustering too, with
+some more moves: no pools are known for it).
 """
 
 PAPER = Paper(

@@ -99,12 +99,12 @@ Rules tell a salary class by up to {MOST_ITEMS} items of different columns. At l
 have the items and the class, and the confidence goes at least half of the way from the class's share in the table to 1
 (a certainty factor of {CERTAINTY:g}), so that both classes, which differ in size, are treated alike.
 
-An item is a node of a hierarchy, other than its root. Numbers are mined in fixed intervals, because the intervals of a
-release overlap and hardly one of them is frequent: ages by 10, 20 and 40 years, education by 4 and 8 of its 16 steps. A
-record has an item if everything that its cell may mean lies in the item. An original value therefore has the items of
-all levels above it, a generalized cell those from its own level on, a suppressed cell none. So an item means the same
-set of original values in a release and in the original rows, which are mined in the same way, and two rules are the
-same if they have the same items and class.
+An item is a node of a hierarchy, other than its root. Numbers are mined as single values and in fixed intervals,
+because the intervals of a release overlap and hardly one of them is frequent: ages by 10, 20 and 40 years, education by
+4 and 8 of its 16 steps. A record has an item if everything that its cell may mean lies in the item. An original value
+therefore has the items of all levels above it, a generalized cell those from its own level on, a suppressed cell none.
+So an item means the same set of original values in a release and in the original rows, which are mined in the same way,
+and two rules are the same if they have the same items and class.
 
 *Jaccard*: rules that both have, of those that either has; *precision* and *recall*: the same, of the release's rules
 and of the original's. *Error*: how far the confidence of a release's rule is from that of the same rule in the original

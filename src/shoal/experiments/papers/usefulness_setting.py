@@ -135,7 +135,8 @@ def pmi_is_ahead(
         }
         ks = list(dict.fromkeys(k for k, _ in found))
         leads = {other: [found[k, PMI] - found[k, other] for k in ks] for other in OTHERS}
-        average = {other: mean(lead) for other, lead in leads.items()}
+        # NaN, where nothing was found at some k, is not ahead.
+        average = {other: sum(lead) / len(lead) for other, lead in leads.items()}
         everywhere = [k for place, k in enumerate(ks) if all(lead[place] > by for lead in leads.values())]
         ahead = [lead > by for lead in average.values()]
         words = ", ".join(f"{sign * lead:+.3f} beside {other}" for other, lead in average.items())
