@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -91,13 +92,38 @@ def test_small_and_full_sizes_do_not_mix(tmp_path: Path) -> None:
     assert len(results.read(tmp_path, paper.studies[0])) == 2
 
 
-def test_measurements_of_another_version_are_not_overwritten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", ["k,method,other\n2,shoal,1\n", "k,method,loss,other\n2,shoal,1,1\n"])
+def test_measurements_of_another_version_are_not_overwritten(old: str, tmp_path: Path) -> None:
     paper = _paper([])
     results.begin(tmp_path, quick=False)
-    (tmp_path / "toy.csv").write_text("k,method,other\n2,shoal,1\n")
+    (tmp_path / "toy.csv").write_text(old)
     with pytest.raises(shoal.ShoalError, match="another version of this study"):
         run([paper], tmp_path)
-    assert (tmp_path / "toy.csv").read_text() == "k,method,other\n2,shoal,1\n"
+    assert (tmp_path / "toy.csv").read_text() == old
+
+
+def test_pages_say_on_what_machines(tmp_path: Path) -> None:
+    """And with what kernels, where a run went on elsewhere, or later."""
+    with pytest.raises(KeyboardInterrupt):
+        run([_paper([], stop_at=5)], tmp_path)
+    about = json.loads((tmp_path / "machine.json").read_text())
+    about["machines"]["toy"][0] |= {"machine": "An Abacus", "kernels": "00000000"}
+    (tmp_path / "machine.json").write_text(json.dumps(about))
+    run([_paper([])], tmp_path)
+    texts = pages([_paper([])], tmp_path)
+    assert "Measured on one core of An Abacus (" in texts["toys.md"]
+    assert "kernels 00000000), " in texts["toys.md"]
+    assert "; then of " in texts["toys.md"]
+    assert "Not all were made with the same kernels" in texts["README.md"]
+    assert "Not all were made" not in _fresh_index(tmp_path / "fresh")
+    (tmp_path / "machine.json").write_text('{"date": "long ago"}')
+    with pytest.raises(shoal.ShoalError, match="does not say what was measured"):
+        run([_paper([])], tmp_path)
+
+
+def _fresh_index(folder: Path) -> str:
+    run([_paper([])], folder)
+    return (folder / "README.md").read_text()
 
 
 def test_goldberger_tassas_studies_run_on_small_tables(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ def _page(paper: Paper, studies: Sequence[Measured], folder: Path) -> str:
 
 
 def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[str], folder: Path) -> str:
+    known = results.about(folder)
     lines = ["| claim | paper | where | |", "| --- | --- | --- | --- |"]
     counts = {ours: dict.fromkeys(Verdict, 0) for ours in (False, True)}
     for paper, studies in measured:
@@ -96,8 +97,8 @@ def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[
         "with this implementation, in the papers' settings, and with the method `shoal` beside theirs; what one of "
         "them leaves as a conjecture is tested. The pages are made by `shoal papers` from the measurements "
         "beside them, and say on what machine, when and with what code those were made. Times depend on the machine; "
-        "compare them with each other. What `shoal` loses has changed by up to 1 % since the first of them.",
-        *_trial(results.about(folder)),
+        "compare them with each other." + _several_kernels(known),
+        *_trial(known),
         "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
         *(["Not measured here yet: " + "; ".join(left) + "."] if left else []),
         "## Every claim",
@@ -110,6 +111,15 @@ def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[
 
 def _trial(known: results.About) -> list[str]:
     return ["A quick run with small sizes: read it as a trial."] if known.quick else []
+
+
+def _several_kernels(known: results.About) -> str:
+    codes = {facts.get("kernels") for machines in known.machines.values() for facts in machines}
+    if len(codes) < 2:
+        return ""
+    return (
+        " Not all were made with the same kernels: methods may have changed in between, and lose a little more or less."
+    )
 
 
 def _measured_on(known: results.About, study: Study) -> str:
