@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.boxes.catalog import ALWAYS, CATALOG, FIRST, HELD, HOME, LEAF, LOSSES, NEVER, NEXT, OFF, ON
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_changes import add, settle
-from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
+from shoal.boxes.group_tree import ABOVE, COUNT, Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
 from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.compiling import kernel
 from shoal.records.encode import encode
@@ -23,14 +24,14 @@ def check(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
 
     def below(child: int, parent: int) -> list[int]:
         if child >= 0:
-            assert tree.above[child] == parent
-            return [group for part in range(tree.counts[child]) for group in kept(child, part)]
+            assert tree.nodes[child, ABOVE] == parent
+            return [group for part in range(tree.nodes[child, COUNT]) for group in kept(child, part)]
         leaf = -1 - child
-        assert tree.parents[leaf] == parent
-        members = tree.members[leaf, : tree.sizes[leaf]].tolist()
+        assert tree.leaves[leaf, ABOVE] == parent
+        members = tree.members[leaf, : tree.leaves[leaf, COUNT]].tolist()
         assert members
         for place, group in enumerate(members):
-            assert tree.leaves[group] == leaf
+            assert tree.places[group, LEAF] == leaf
             assert tree.boxes[leaf, place].tolist() == [groups.lo[group].tolist(), groups.hi[group].tolist()]
             assert tree.facts[leaf, place].tolist() == [groups.losses[group], groups.sizes[group]]
         seen.extend(members)
@@ -48,6 +49,55 @@ def check(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
 
     below(0, -1)
     assert sorted(seen) == np.flatnonzero(groups.sizes).tolist()
+    if tree.state[CATALOG] == ON:
+        check_catalog(tree, costs, groups)
+
+
+def check_catalog(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
+    """Every group that is alive lies in one drawer, the one where its cells lead."""
+    chains = costs.chains
+    entries = {int(key): int(child) for key, child in tree.table if key}
+
+    def cell_of(depth: int, group: int) -> int:
+        """By what costs the same, not by chains: the widest run of codes that costs no more than the box does."""
+        j, start = chains.columns[depth]
+        lo, hi = int(groups.lo[group, j]), int(groups.hi[group, j])
+        cost = cell_cost_of(costs, j, lo, hi)
+        [cell] = {
+            int(cell)
+            for (cell, last), (price, _) in zip(chains.cells[start + lo], chains.prices[start + lo], strict=True)
+            if last >= hi and price == pytest.approx(cost, abs=1e-12)
+        }
+        return cell
+
+    lying: list[int] = []
+    for group in np.flatnonzero(groups.sizes).tolist():
+        child, depth = 0, 0
+        while child >= 0:
+            child = entries[(child << 32) + cell_of(depth, group) + 1]
+            depth += 1
+        drawers = [-child]
+        while tree.drawers[drawers[-1], NEXT]:
+            drawers.append(int(tree.drawers[drawers[-1], NEXT]))
+        assert tree.places[group, HOME] in drawers
+        home = tree.drawers[tree.places[group, HOME]]
+        places = [place for place in range(int(home[HELD])) if home[FIRST + place] == group + 1]
+        assert len(places) == 1
+        assert home[LOSSES + places[0]] == groups.losses[group]
+        lying.append(group)
+    held = [int(tree.drawers[drawer, HELD]) for drawer in drawers_of(entries, tree.drawers)]
+    assert sum(held) == len(lying)
+
+
+def drawers_of(entries: dict[int, int], drawers: np.ndarray) -> list[int]:
+    """All drawers that an entry leads to."""
+    found = []
+    for child in entries.values():
+        drawer = -child
+        while drawer > 0:
+            found.append(drawer)
+            drawer = int(drawers[drawer, NEXT])
+    return found
 
 
 @kernel
@@ -61,16 +111,17 @@ def cell_cost_of(costs: CostTables, j: int, lo: int, hi: int) -> float:
     seed=st.integers(0, 2**32),
     births=st.floats(0.1, 0.9),
     reshapes=st.booleans(),
+    catalog=st.sampled_from([NEVER, ALWAYS]),
 )
 def test_the_tree_follows_groups_that_are_born_and_die(
-    made: MadeTable, seed: int, births: float, reshapes: bool
+    made: MadeTable, seed: int, births: float, reshapes: bool, catalog: int
 ) -> None:
     """A walk of 150 steps from one group: full leaves, empty leaves and worn nodes all come about."""
     records = encode(made.table, made.schema)
     costs = cost_tables(records.books, "il")
     rng = np.random.default_rng(seed)
     groups = new_groups(100, records.codes.shape[1])
-    tree = new_group_tree(groups, reshapes=reshapes)
+    tree = new_group_tree(groups, reshapes=reshapes, catalog=catalog)
     build(tree, costs, groups)
     for step in range(150):
         alive, dead = np.flatnonzero(groups.sizes), np.flatnonzero(groups.sizes == 0)
@@ -92,8 +143,13 @@ def test_the_tree_follows_groups_that_are_born_and_die(
 
 
 @settings(max_examples=200)
-@given(made=tables(min_rows=6, max_rows=60), measure=st.sampled_from(MEASURES), data=st.data())
-def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, data: st.DataObject) -> None:
+@given(
+    made=tables(min_rows=6, max_rows=60),
+    measure=st.sampled_from(MEASURES),
+    catalog=st.sampled_from([NEVER, ALWAYS]),
+    data=st.data(),
+)
+def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, catalog: int, data: st.DataObject) -> None:
     records = encode(made.table, made.schema)
     costs = cost_tables(records.books, measure)
     several = data.draw(st.integers(1, made.rows // 2))
@@ -101,8 +157,9 @@ def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, data: s
     groups = new_groups(several, records.codes.shape[1])
     groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(records.codes, labels, several)
     weigh(costs, groups)
-    tree = new_group_tree(groups)
+    tree = new_group_tree(groups, catalog=catalog)
     build(tree, costs, groups)
+    assert tree.state[CATALOG] == (ON if catalog == ALWAYS and len(costs.chains.columns) else OFF)
 
     def value(group: int, lo: np.ndarray, hi: np.ndarray, size: float, loss: float) -> float:
         joined = box_cost(costs, np.minimum(lo, groups.lo[group]), np.maximum(hi, groups.hi[group]))

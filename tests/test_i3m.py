@@ -13,6 +13,7 @@ from shoal.maintain.i3m import DELETE, I3M, INSERT, REFRESH
 from shoal.maintain.live import LivePartition, Settings
 from shoal.records.changes import ChangeBatch, check
 from shoal.records.encode import encode
+from tests.catalogs import WISHES, catalogs
 from tests.live_tables import as_table, make_row, schema
 from tests.reference.clustering import Cost, Record
 from tests.reference.maintenance import best_rise, is_split, joining, total
@@ -72,8 +73,22 @@ def checked_insert(live: LivePartition, engine: I3M, record: int) -> None:
 
 
 @settings(max_examples=25)
-@given(seed=SEEDS, rows=st.integers(8, 30), k=st.integers(2, 4), measure=st.sampled_from(MEASURES), data=st.data())
-def test_every_choice_is_that_of_a_full_scan(seed: int, rows: int, k: int, measure: str, data: st.DataObject) -> None:
+@given(
+    seed=SEEDS,
+    rows=st.integers(8, 30),
+    k=st.integers(2, 4),
+    measure=st.sampled_from(MEASURES),
+    wish=WISHES,
+    data=st.data(),
+)
+def test_every_choice_is_that_of_a_full_scan(
+    seed: int, rows: int, k: int, measure: str, wish: int, data: st.DataObject
+) -> None:
+    with catalogs(wish):
+        check_every_choice(seed, rows, k, measure, data)
+
+
+def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.DataObject) -> None:
     """Two live partitions: one takes the batch, the other its steps one by one, each held to the reference."""
     rng = np.random.default_rng(seed)
     live = live_partition(rng, rows, k, measure)

@@ -27,6 +27,7 @@ from shoal.partition import Partition
 from shoal.privacy import Privacy, make_rules
 from shoal.privacy.counts import count_all, new_counts
 from shoal.records.encode import Records, encode
+from tests.catalogs import WISHES, catalogs
 from tests.reference.refining import best_step, total
 from tests.tables import MadeTable, tables
 from tests.test_group_tree import cell_cost_of
@@ -132,7 +133,8 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
     labels = np.zeros(len(records), np.int32)
     if data.draw(st.booleans()):
         labels = cluster(records, k, privacy.rules, method="mondrian").labels
-    refiner = Refiner.of(records.codes, labels, costs, privacy, 1)
+    with catalogs(data.draw(WISHES)):
+        refiner = Refiner.of(records.codes, labels, costs, privacy, 1)
     work = refiner.work
     for _ in range(12):
         what = data.draw(st.sampled_from(list(STEPS.values())))

@@ -25,6 +25,7 @@ from shoal.cluster.moving import ThroughTree
 from shoal.privacy import Privacy, make_rules
 from shoal.progress import SILENT
 from shoal.records.encode import Records, encode
+from tests.catalogs import WISHES, catalogs
 from tests.reference import measures
 from tests.reference.clustering import Cost, Record, group_loss
 from tests.tables import MadeTable, tables
@@ -45,10 +46,11 @@ def plain(task: Task) -> tuple[list[Record], Cost]:
     made=tables(min_rows=6),
     measure=st.sampled_from(MEASURES),
     asked=st.sampled_from([{}, {}, {"l": {"pay": 1.3}}, {"l": {"ill": 1.2}, "t": {"pay": 0.6}}]),
+    wish=WISHES,
     data=st.data(),
 )
 def test_every_move_is_that_of_a_full_scan(
-    made: MadeTable, measure: str, asked: dict[str, object], data: st.DataObject
+    made: MadeTable, measure: str, asked: dict[str, object], wish: int, data: st.DataObject
 ) -> None:
     """One pass, replayed: where the record goes costs no more than anywhere else that the rules allow."""
     task = task_of(encode(made.table, made.schema), 2, measure, asked)
@@ -65,7 +67,8 @@ def test_every_move_is_that_of_a_full_scan(
     if not all(fine(np.flatnonzero(labels == group).tolist()) for group in range(several)):
         return
     codes, cost = plain(task)
-    after, moved, gained = ThroughTree(task).one_pass(labels, "")
+    with catalogs(wish):
+        after, moved, gained = ThroughTree(task).one_pass(labels, "")
     groups = [np.flatnonzero(labels == group).tolist() for group in range(several)]
     before = sum(group_loss([codes[i] for i in group], cost, False) for group in groups)
     moves = 0

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.chains import Chains, column_chains, join_chains
 from shoal.errors import ParameterError, one_of
 from shoal.hierarchies.tree import lowest_common
 from shoal.records.codebook import CodeBook
@@ -71,11 +72,9 @@ class CostTables(NamedTuple):
     full: Floats
     single_missing: Floats
     shifts: Floats
-    offsets: NDArray[np.int64]  # of each column in `numbers`
-    numbers: Floats  # dense tables, steps and node costs, one after the other
-    path_offsets: NDArray[np.int64]  # of each column in `paths`
-    depths: Ints
-    paths: Ints
+    offsets: NDArray[np.int64]  # of each column: in `numbers`, or (NODES) in the rows of `chains`
+    numbers: Floats  # dense tables and steps, one after the other
+    chains: Chains  # of all columns with a tree, also those that have a dense table
 
 
 def column_costs(book: CodeBook, measure: str) -> ColumnCosts:
@@ -148,21 +147,19 @@ def cost_tables(
     books: Sequence[CodeBook], measure: str, *, dense_size: int = DENSE_SIZE, weighted: bool = True
 ) -> CostTables:
     """The weighted costs of all columns, for kernels. Small domains get a whole table, large ones never do."""
-    parts: list[Floats] = []
-    paths: list[Ints] = []
-    kinds, depths = [], []
     columns = [column_costs(book, measure) for book in books]
     weights = np.array([book.column.weight if weighted else 1.0 for book in books], np.float64)
-    for costs, weight in zip(columns, weights, strict=True):
-        numbers = costs.node_costs if costs.kind == NODES else costs.steps
-        kind = costs.kind
+    chains = _chains(columns, weights)
+    rows = dict(chains.columns.tolist())
+    kinds, offsets, numbers = [], [], [np.zeros(0)]
+    for j, (costs, weight) in enumerate(zip(columns, weights, strict=True)):
+        kind, part = costs.kind, costs.steps
         if costs.size <= dense_size:
             lo, hi = np.divmod(np.arange(costs.size**2, dtype=np.int32), np.int32(costs.size))
-            kind, numbers = DENSE, np.where(lo <= hi, costs.of(np.minimum(lo, hi), hi), 0.0)
-        parts.append(numbers if kind == LOG_STEPS else weight * numbers)
-        paths.append(costs.paths.ravel() if kind == NODES else np.zeros(0, np.int32))
-        depths.append(costs.paths.shape[1])
+            kind, part = DENSE, np.where(lo <= hi, costs.of(np.minimum(lo, hi), hi), 0.0)
         kinds.append(kind)
+        offsets.append(rows[j] if kind == NODES else sum(map(len, numbers)))
+        numbers.append(part if kind == LOG_STEPS else weight * part)
     return CostTables(
         kinds=np.array(kinds, np.int32),
         sizes=np.array([costs.size for costs in columns], np.int32),
@@ -170,12 +167,20 @@ def cost_tables(
         full=weights * np.array([costs.full for costs in columns]),
         single_missing=weights * np.array([costs.single_missing for costs in columns]),
         shifts=np.array([costs.shift for costs in columns]),
-        offsets=_offsets(parts),
-        numbers=np.concatenate(parts),
-        path_offsets=_offsets(paths),
-        depths=np.array(depths, np.int32),
-        paths=np.concatenate(paths).astype(np.int32),
+        offsets=np.array(offsets, np.int64),
+        numbers=np.concatenate(numbers),
+        chains=chains,
     )
+
+
+def _chains(columns: Sequence[ColumnCosts], weights: Floats) -> Chains:
+    trees = [j for j, costs in enumerate(columns) if costs.kind == NODES]
+    parts = []
+    for j in trees:
+        costs, weight = columns[j], weights[j]
+        prices = weight * costs.node_costs, weight * costs.full, weight * costs.single_missing
+        parts.append(column_chains(costs.paths, *prices))
+    return join_chains(trees, parts)
 
 
 def same_costs(
@@ -203,10 +208,6 @@ def same_costs(
         elif not np.array_equal(old.steps[: old.size], new.steps[where]):
             return False
     return True
-
-
-def _offsets(parts: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts])[:-1]]).astype(np.int64)
 
 
 def box_costs(books: Sequence[CodeBook], measure: str, lo: Ints, hi: Ints) -> Floats:

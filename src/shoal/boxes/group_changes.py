@@ -5,7 +5,7 @@ comes to the leaf where the cuts that made the tree lead, and so does one whose 
 ones would spoil the bounds of all. A leaf that is full is halved. Where half as many groups have come and gone
 as a node had, all that is below it is worn, and `tend` plants it anew: the cost of that is spread over those changes,
 and the tree stays as shallow as a new one. Static methods make over every box, not just some: there (`reshapes`) a
-changed box counts at the root like a group that came.
+changed box counts at the root like a group that came. The catalog, where there is one, follows every change of a box.
 
 Whoever changes groups calls `tend` now and then. (Planting is much code, and Numba compiles it into every kernel that
 calls it, and into those that call these.)
@@ -16,9 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.catalog import CATALOG, LEAF, MISSED, ON, PATIENCE, STALE, catalog_groups, follow
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import ANY, AT, COLUMN, FAN, KIND, MIDDLE, OFFSETS, PART, side_of
 from shoal.boxes.group_tree import (
+    ABOVE,
+    BUILT,
+    CHANGES,
+    COUNT,
     DEPTH,
     FREE_LEAF,
     FREE_NODE,
@@ -26,6 +31,7 @@ from shoal.boxes.group_tree import (
     LO,
     RESHAPES,
     SIZE,
+    STEPS,
     WORN,
     Groups,
     GroupTree,
@@ -44,20 +50,22 @@ Ints = NDArray[np.int32]
 @kernel
 def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
     """A group has another box or size now, or is dead: what the tree keeps of it follows."""
-    leaf = tree.leaves[group] + ZERO
+    leaf = tree.places[group, LEAF] + ZERO
     if leaf < 0:
         return
     place = ZERO
     while tree.members[leaf, place] != group:
         place += 1
     if groups.sizes[group] == 0:
+        if tree.state[CATALOG] == ON:
+            follow(tree, costs, groups, group)
         take_out(tree, costs, groups, leaf, place)
         return
     if tree.state[RESHAPES]:
-        tree.changes[0] += 1
-        if 2 * tree.changes[0] > tree.built[0]:
+        tree.nodes[0, CHANGES] += 1
+        if 2 * tree.nodes[0, CHANGES] > tree.nodes[0, BUILT]:
             tree.state[WORN] = 0
-    node = tree.parents[leaf] + ZERO
+    node = tree.leaves[leaf, ABOVE] + ZERO
     part = place_of(tree, node, -1 - leaf)
     same = True
     for j in range(groups.lo.shape[1]):
@@ -66,27 +74,38 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
     if same:
         tree.facts[leaf, place, SIZE] = groups.sizes[group]
         refit_sizes(tree, node, part)
-    elif leaf_for(tree, groups, group) == leaf:
+        return
+    if tree.state[CATALOG] == ON:
+        follow(tree, costs, groups, group)
+    if leaf_for(tree, groups, group) == leaf:
         copy_group(tree, groups, leaf, place)
         refit(tree, costs, node, part)
     else:
         take_out(tree, costs, groups, leaf, place)
-        add(tree, costs, groups, group)
+        put_in(tree, costs, groups, group)
 
 
 @kernel
 def add(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
     """A new group."""
+    if tree.state[CATALOG] == ON:
+        follow(tree, costs, groups, group)
+    put_in(tree, costs, groups, group)
+
+
+@inner
+def put_in(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
+    """A group comes into the leaf where it belongs."""
     leaf = leaf_for(tree, groups, group)
-    if leaf >= 0 and tree.sizes[leaf] == FAN:
+    if leaf >= 0 and tree.leaves[leaf, COUNT] == FAN:
         halve(tree, costs, groups, leaf)
         leaf = leaf_for(tree, groups, group)
     if leaf < 0:
         leaf = sprout(tree, groups, group)
-    node = tree.parents[leaf] + ZERO
-    size = tree.sizes[leaf]
-    tree.members[leaf, size], tree.leaves[group] = group, leaf
-    tree.sizes[leaf] += 1
+    node = tree.leaves[leaf, ABOVE] + ZERO
+    size = tree.leaves[leaf, COUNT]
+    tree.members[leaf, size], tree.places[group, LEAF] = group, leaf
+    tree.leaves[leaf, COUNT] += 1
     copy_group(tree, groups, leaf, size)
     refit(tree, costs, node, place_of(tree, node, -1 - leaf))
     count_change(tree, node)
@@ -108,7 +127,7 @@ def node_for(tree: GroupTree, groups: Groups, group: int) -> tuple[int, int]:
 def part_of(tree: GroupTree, groups: Groups, node: int, group: int) -> int:
     """The part of a node that a group belongs to, by the cuts that made the parts."""
     part = 0
-    for step in range(tree.steps[node]):
+    for step in range(tree.nodes[node, STEPS]):
         if part == tree.cuts[node, step, PART]:
             kind, column, at = tree.cuts[node, step, KIND], tree.cuts[node, step, COLUMN], tree.cuts[node, step, AT]
             lo, hi, usual = groups.lo[group, column], groups.hi[group, column], tree.usual[node, step]
@@ -131,9 +150,9 @@ def leaf_for(tree: GroupTree, groups: Groups, group: int) -> int:
 def sprout(tree: GroupTree, groups: Groups, group: int) -> int:
     """A leaf for a group where there is none."""
     node, part = node_for(tree, groups, group)
-    slot = tree.counts[node] + ZERO
+    slot = tree.nodes[node, COUNT] + ZERO
     tree.slots[node, part] = slot
-    tree.counts[node] += 1
+    tree.nodes[node, COUNT] += 1
     return new_leaf(tree, node, slot)
 
 
@@ -144,7 +163,7 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
     By what the leaf knows of its groups: one of them may have changed and not been settled yet, and what is kept of it
     above follows when it is.
     """
-    parent = tree.parents[leaf] + ZERO
+    parent = tree.leaves[leaf, ABOVE] + ZERO
     slot = place_of(tree, parent, -1 - leaf)
     column, at, most = 0, 0, -1.0
     for j in range(groups.lo.shape[1]):
@@ -167,7 +186,7 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
     free_leaf(tree, leaf)
     node = new_node(tree, parent)
     tree.children[parent, slot] = node
-    tree.built[node], tree.changes[node], tree.counts[node], tree.steps[node] = FAN, 0, 2, 1
+    tree.nodes[node, BUILT], tree.nodes[node, CHANGES], tree.nodes[node, COUNT], tree.nodes[node, STEPS] = FAN, 0, 2, 1
     cut = tree.cuts[node, 0]
     cut[PART], cut[KIND], cut[COLUMN], cut[AT] = 0, MIDDLE if most >= 0.0 else ANY, column, at
     cut[OFFSETS], cut[OFFSETS + 1], cut[OFFSETS + 2] = 0, 0, 1
@@ -178,36 +197,36 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
         for place in range(FAN):
             lo, hi = boxes[place, LO, column], boxes[place, HI, column]
             if side_of(cut[KIND], at, lo, hi, 0.0, 0.0, members[place]) // 2 == half:
-                size = tree.sizes[new]
-                tree.members[new, size], tree.leaves[members[place]] = members[place], new
+                size = tree.leaves[new, COUNT]
+                tree.members[new, size], tree.places[members[place], LEAF] = members[place], new
                 tree.boxes[new, size] = boxes[place]
                 tree.facts[new, size] = facts[place]
-                tree.sizes[new] += 1
+                tree.leaves[new, COUNT] += 1
         summarize(tree, costs, node, half + ZERO)
 
 
 @inner
 def take_out(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int, place: int) -> None:
     """A group is dead. Its leaf goes with its last group, a node with its last child."""
-    last = tree.sizes[leaf] - 1
-    tree.leaves[tree.members[leaf, place]] = -1
+    last = tree.leaves[leaf, COUNT] - 1
+    tree.places[tree.members[leaf, place], LEAF] = -1
     tree.members[leaf, place] = tree.members[leaf, last]
-    tree.sizes[leaf] = last
+    tree.leaves[leaf, COUNT] = last
     if place < last:
         copy_group(tree, groups, leaf, place)
-    node = tree.parents[leaf] + ZERO
+    node = tree.leaves[leaf, ABOVE] + ZERO
     part = place_of(tree, node, -1 - leaf)
     if last > 0:
         refit(tree, costs, node, part)
     else:
         free_leaf(tree, leaf)
         drop_child(tree, node, part)
-        while tree.counts[node] == 0 and tree.above[node] >= 0:
-            below, node = node, tree.above[node] + ZERO
+        while tree.nodes[node, COUNT] == 0 and tree.nodes[node, ABOVE] >= 0:
+            below, node = node, tree.nodes[node, ABOVE] + ZERO
             drop_child(tree, node, place_of(tree, node, below))
             free_node(tree, below)
-        if tree.above[node] >= 0:
-            above = tree.above[node] + ZERO
+        if tree.nodes[node, ABOVE] >= 0:
+            above = tree.nodes[node, ABOVE] + ZERO
             refit(tree, costs, above, place_of(tree, above, node))
     count_change(tree, node)
 
@@ -215,7 +234,7 @@ def take_out(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int, plac
 @inlined
 def drop_child(tree: GroupTree, node: int, part: int) -> None:
     """The last child takes the place of one that is no more."""
-    last = tree.counts[node] - 1
+    last = tree.nodes[node, COUNT] - 1
     for i in range(FAN):
         slot = tree.slots[node, i]
         if slot == part:
@@ -226,7 +245,7 @@ def drop_child(tree: GroupTree, node: int, part: int) -> None:
     tree.unions[node, part] = tree.unions[node, last]
     tree.widths[node, part] = tree.widths[node, last]
     tree.least[node, part] = tree.least[node, last]
-    tree.counts[node] = last
+    tree.nodes[node, COUNT] = last
 
 
 @inlined
@@ -240,8 +259,8 @@ def place_of(tree: GroupTree, node: int, child: int) -> int:
 @inner
 def refit(tree: GroupTree, costs: CostTables, node: int, part: int) -> None:
     """Something below a child is new: what is kept of it follows, as far up as it matters."""
-    while summarize(tree, costs, node, part) and tree.above[node] >= 0:
-        below, node = node, tree.above[node] + ZERO
+    while summarize(tree, costs, node, part) and tree.nodes[node, ABOVE] >= 0:
+        below, node = node, tree.nodes[node, ABOVE] + ZERO
         part = place_of(tree, node, below)
 
 
@@ -252,33 +271,35 @@ def refit_sizes(tree: GroupTree, node: int, part: int) -> None:
     while new:
         child, size = tree.children[node, part], np.inf
         if child < 0:
-            for place in range(tree.sizes[-1 - child]):
+            for place in range(tree.leaves[-1 - child, COUNT]):
                 size = min(size, tree.facts[-1 - child, place, SIZE])
         else:
-            for place in range(tree.counts[child]):
+            for place in range(tree.nodes[child, COUNT]):
                 size = min(size, tree.least[child, place, SIZE])
-        new = size != tree.least[node, part, SIZE] and tree.above[node] >= 0
+        new = size != tree.least[node, part, SIZE] and tree.nodes[node, ABOVE] >= 0
         tree.least[node, part, SIZE] = size
         if new:
-            part = place_of(tree, tree.above[node] + ZERO, node)
-            node = tree.above[node] + ZERO
+            part = place_of(tree, tree.nodes[node, ABOVE] + ZERO, node)
+            node = tree.nodes[node, ABOVE] + ZERO
 
 
 @inlined
 def count_change(tree: GroupTree, node: int) -> None:
     """A group has come or gone below a node: the largest part that has changed by half is worn."""
     while node >= 0:
-        tree.changes[node] += 1
-        if 2 * tree.changes[node] > tree.built[node]:
+        tree.nodes[node, CHANGES] += 1
+        if 2 * tree.nodes[node, CHANGES] > tree.nodes[node, BUILT]:
             tree.state[WORN] = node
-        node = tree.above[node] + ZERO
+        node = tree.nodes[node, ABOVE] + ZERO
 
 
 @inlined
 def tend(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
-    """Plant anew what is worn."""
+    """Plant anew what is worn; make a new catalog where one is missed."""
     if tree.state[WORN] >= 0:
         replant(tree, costs, groups)
+    if tree.state[CATALOG] == STALE and tree.state[MISSED] * PATIENCE > tree.nodes[0, BUILT]:
+        catalog_groups(tree, costs, groups)
 
 
 @inner
@@ -286,35 +307,35 @@ def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
     """All that is below the worn node is made anew, and what is kept of it: not all its groups may be settled."""
     top = tree.state[WORN]
     tree.state[WORN] = -1
-    order = np.empty(tree.built[top] + tree.changes[top], np.int32)
+    order = np.empty(tree.nodes[top, BUILT] + tree.nodes[top, CHANGES], np.int32)
     stack = np.empty(FAN * (tree.state[DEPTH] + 2), np.int64)
     several, height = 0, 1
     stack[0] = top
     while height > 0:
         height -= 1
         node = stack[height]
-        for part in range(tree.counts[node]):
+        for part in range(tree.nodes[node, COUNT]):
             child = tree.children[node, part]
             if child >= 0:
                 stack[height] = child
                 height += 1
                 continue
             leaf = -1 - child
-            for place in range(tree.sizes[leaf]):
+            for place in range(tree.leaves[leaf, COUNT]):
                 order[several] = tree.members[leaf, place]
                 several += 1
             free_leaf(tree, leaf + ZERO)
         if node != top:
             free_node(tree, node)
     plant(tree, costs, groups, top, order[:several])
-    if tree.above[top] >= 0:
-        above = tree.above[top] + ZERO
+    if tree.nodes[top, ABOVE] >= 0:
+        above = tree.nodes[top, ABOVE] + ZERO
         refit(tree, costs, above, place_of(tree, above, top))
 
 
 @inlined
 def free_leaf(tree: GroupTree, leaf: int) -> None:
-    tree.parents[leaf] = tree.state[FREE_LEAF]
+    tree.leaves[leaf, ABOVE] = tree.state[FREE_LEAF]
     tree.state[FREE_LEAF] = leaf
 
 
@@ -322,7 +343,7 @@ def free_leaf(tree: GroupTree, leaf: int) -> None:
 def free_node(tree: GroupTree, node: int) -> None:
     if tree.state[WORN] == node:
         tree.state[WORN] = -1
-    tree.above[node] = tree.state[FREE_NODE]
+    tree.nodes[node, ABOVE] = tree.state[FREE_NODE]
     tree.state[FREE_NODE] = node
 
 

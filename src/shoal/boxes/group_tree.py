@@ -12,6 +12,9 @@ A node has up to eight children, a leaf up to eight groups, and what is kept of 
 groups, fetching from memory is what takes the time. How a node is divided decides how many are looked at: see
 `division.py`.
 
+Records ask the catalog first, where there is one (`catalog.py`): it knows the groups that cover a record in every
+hierarchy, and what any other costs at least. Often that is enough; if not, the tree is asked for the others.
+
 Groups may grow, shrink, die and be born: see `group_changes.py`.
 
 Guarantee, for costs that grow with the interval: the value found is that of a full scan over the groups that the rules
@@ -25,6 +28,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.catalog import (
+    CATALOG,
+    DRAWERS,
+    LEAF,
+    MAYBE,
+    MISSED,
+    ON,
+    STALE,
+    WISH,
+    best_covering,
+    catalog_groups,
+    new_table,
+)
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, ROW, divide
 from shoal.boxes.kernels import box_cost, cell_cost
@@ -53,29 +69,29 @@ class Groups(NamedTuple):
 class GroupTree(NamedTuple):
     """Nodes, the root first, and leaves. A child is a node (its number) or a leaf (−1 − its number)."""
 
+    nodes: Ints  # (nodes, 6): see below
     children: Ints  # (nodes, FAN)
-    counts: Ints  # of each node: how many children
     cuts: Ints  # (nodes, FAN, ROW): how its groups were divided into parts: see `division.py`
     usual: Floats  # (nodes, FAN)
-    steps: Ints  # of each node: how many cuts
     slots: Ints  # (nodes, FAN): which child each part is; −1: it has no groups
-    above: Ints  # of each node: its parent; −1 for the root. Of a free node: the next free one
-    depths: Ints  # of each node
-    built: Ints  # of each node: how many groups it had when it was planted
-    changes: Ints  # of each node: how many have come and gone since
     unions: Ints  # (nodes, FAN, 2, columns): lo and hi of each child
     widths: Floats  # (nodes, FAN, 2, columns): the narrowest and the widest box in each child
     least: Floats  # (nodes, FAN, 2): the smallest loss and size in each child
+    leaves: Ints  # (leaves, 2): see below
     members: Ints  # (leaves, FAN): groups
-    sizes: Ints  # of each leaf: how many groups
-    parents: Ints  # of each leaf. Of a free leaf: the next free one
     boxes: Ints  # (leaves, FAN, 2, columns): of each group
     facts: Floats  # (leaves, FAN, 2): the loss and the size of each group
-    leaves: Ints  # of each group: where it is; −1 if it is not in the tree
+    places: Ints  # (groups, 2): the leaf that a group is in (−1: none), and its drawer in the catalog (0: none)
+    table: Longs  # the catalog's entries, and
+    drawers: Floats  # what they lead to: see `catalog.py`
     state: Longs  # see below
 
 
-OF_LEAVES = ("members", "sizes", "parents", "boxes", "facts")
+OF_LEAVES = ("leaves", "members", "boxes", "facts")
+# In `nodes` and `leaves`: how many children, or groups; the parent (−1: none), or the next free one of those that are
+# in use no more. In `nodes` also how many cuts, how deep, how many groups when it was planted, how many changes since.
+COUNT, ABOVE, STEPS, LEVEL, BUILT, CHANGES = 0, 1, 2, 3, 4, 5
+# In `state`, before the catalog's own:
 NODES, LEAVES = 0, 1  # how many have been in use
 FREE_NODE, FREE_LEAF = 2, 3  # the first of those that are in use no more; −1: none
 DEPTH = 4  # the most that a node has had
@@ -92,38 +108,42 @@ def new_groups(groups: int, columns: int) -> Groups:
     )
 
 
-def new_group_tree(groups: Groups, *, reshapes: bool = True) -> GroupTree:
+def new_group_tree(groups: Groups, *, reshapes: bool = True, catalog: int = MAYBE) -> GroupTree:
     """Room for the tree over so many groups: `build` it. What is not used is never touched, and takes no memory.
 
     `reshapes`: boxes will be made over, as static methods do; the tree is then built anew from time to time.
+    `catalog`: whether there shall be one: see `catalog.py`.
     """
     several, columns = groups.lo.shape
     # A node has two children at least when it is planted, and is planted anew when it has lost half of its groups.
     nodes = 2 * several + 2
+    table, drawers = new_table(several)
     tree = GroupTree(
+        nodes=np.zeros((nodes, CHANGES + 1), np.int32),
         children=np.zeros((nodes, FAN), np.int32),
-        counts=np.zeros(nodes, np.int32),
         cuts=np.zeros((nodes, FAN, ROW), np.int32),
         usual=np.zeros((nodes, FAN)),
-        steps=np.zeros(nodes, np.int32),
         slots=np.zeros((nodes, FAN), np.int32),
-        above=np.zeros(nodes, np.int32),
-        depths=np.zeros(nodes, np.int32),
-        built=np.zeros(nodes, np.int32),
-        changes=np.zeros(nodes, np.int32),
         unions=np.zeros((nodes, FAN, 2, columns), np.int32),
         widths=np.zeros((nodes, FAN, 2, columns)),
         least=np.zeros((nodes, FAN, 2)),
+        leaves=np.zeros((nodes, ABOVE + 1), np.int32),
         members=np.zeros((nodes, FAN), np.int32),
-        sizes=np.zeros(nodes, np.int32),
-        parents=np.zeros(nodes, np.int32),
         boxes=np.zeros((nodes, FAN, 2, columns), np.int32),
         facts=np.zeros((nodes, FAN, 2)),
-        leaves=np.full(several, -1, np.int32),
-        state=np.zeros(7, np.int64),
+        places=new_places(several),
+        table=table,
+        drawers=drawers,
+        state=np.zeros(MISSED + 1, np.int64),
     )
-    tree.state[RESHAPES] = reshapes
+    tree.state[RESHAPES], tree.state[WISH] = reshapes, catalog
     return tree
+
+
+def new_places(groups: int) -> Ints:
+    places = np.zeros((groups, 2), np.int32)
+    places[:, LEAF] = -1
+    return places
 
 
 def groups_with_room(groups: Groups, room: int) -> Groups:
@@ -142,9 +162,13 @@ def tree_with_room(tree: GroupTree, groups: int) -> GroupTree:
     parts = {
         name: roomier(part[: rooms[name]], 2 * groups + 2)  # what is not in use is not copied, nor ever touched
         for name, part in tree._asdict().items()
-        if name not in ("leaves", "state")
+        if name not in ("places", "table", "drawers", "state")
     }
-    return GroupTree(**parts, leaves=roomier(tree.leaves, groups, -1), state=tree.state)
+    places = new_places(groups)
+    places[: len(tree.places), LEAF] = tree.places[:, LEAF]
+    table, drawers = new_table(groups)
+    tree.state[CATALOG], tree.state[DRAWERS] = STALE, 0
+    return GroupTree(**parts, places=places, table=table, drawers=drawers, state=tree.state)
 
 
 @kernel
@@ -153,14 +177,15 @@ def build(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
     order = np.empty(len(groups.sizes), np.int32)
     alive = 0
     for group in range(len(groups.sizes)):
-        tree.leaves[group] = -1
+        tree.places[group, LEAF] = -1
         if groups.sizes[group] > 0:
             order[alive] = group
             alive += 1
     tree.state[NODES], tree.state[LEAVES], tree.state[DEPTH] = 1, 0, 0
     tree.state[FREE_NODE], tree.state[FREE_LEAF], tree.state[WORN] = -1, -1, -1
-    tree.above[0], tree.depths[0] = -1, 0
+    tree.nodes[0, ABOVE], tree.nodes[0, LEVEL] = -1, 0
     plant(tree, costs, groups, ZERO, order[:alive])
+    catalog_groups(tree, costs, groups)
 
 
 @inner
@@ -174,8 +199,8 @@ def plant(tree: GroupTree, costs: CostTables, groups: Groups, top: int, order: I
     at = 0
     while at < several:
         node, start, end = planted[at] + ZERO, spans[at, 0], spans[at, 1]
-        tree.built[node], tree.changes[node] = end - start, 0
-        tree.state[DEPTH] = max(tree.state[DEPTH], tree.depths[node])
+        tree.nodes[node, BUILT], tree.nodes[node, CHANGES] = end - start, 0
+        tree.state[DEPTH] = max(tree.state[DEPTH], tree.nodes[node, LEVEL])
         parts, steps = 0, 0
         if end > start:
             parts, steps = divide(
@@ -189,18 +214,18 @@ def plant(tree: GroupTree, costs: CostTables, groups: Groups, top: int, order: I
                 tree.usual[node],
                 False,
             )
-        tree.steps[node] = steps
-        tree.counts[node] = parts
+        tree.nodes[node, STEPS] = steps
+        tree.nodes[node, COUNT] = parts
         for part in range(FAN):
             tree.slots[node, part] = part if part < parts else -1
         for part in range(parts):
             first, last = start + starts[part], start + starts[part + 1]
             if last - first <= FAN:
                 leaf = new_leaf(tree, node, part + ZERO)
-                tree.sizes[leaf] = last - first
+                tree.leaves[leaf, COUNT] = last - first
                 for place in range(last - first):
                     tree.members[leaf, place] = order[first + place]
-                    tree.leaves[order[first + place]] = leaf
+                    tree.places[order[first + place], LEAF] = leaf
                     copy_group(tree, groups, leaf, place)
             else:
                 below = new_node(tree, node)
@@ -210,7 +235,7 @@ def plant(tree: GroupTree, costs: CostTables, groups: Groups, top: int, order: I
         at += 1
     for at in range(several - 1, -1, -1):
         node = planted[at] + ZERO
-        for part in range(tree.counts[node]):
+        for part in range(tree.nodes[node, COUNT]):
             summarize(tree, costs, node, part + ZERO)
 
 
@@ -219,12 +244,12 @@ def new_node(tree: GroupTree, parent: int) -> int:
     """A node that is in no use, below another."""
     node = tree.state[FREE_NODE]
     if node >= 0:
-        tree.state[FREE_NODE] = tree.above[node]
+        tree.state[FREE_NODE] = tree.nodes[node, ABOVE]
     else:
         node = tree.state[NODES]
         tree.state[NODES] += 1
-    tree.above[node], tree.depths[node] = parent, tree.depths[parent] + 1
-    tree.state[DEPTH] = max(tree.state[DEPTH], tree.depths[node])
+    tree.nodes[node, ABOVE], tree.nodes[node, LEVEL] = parent, tree.nodes[parent, LEVEL] + 1
+    tree.state[DEPTH] = max(tree.state[DEPTH], tree.nodes[node, LEVEL])
     return node
 
 
@@ -233,12 +258,12 @@ def new_leaf(tree: GroupTree, node: int, part: int) -> int:
     """A leaf that is in no use becomes a child of a node."""
     leaf = tree.state[FREE_LEAF]
     if leaf >= 0:
-        tree.state[FREE_LEAF] = tree.parents[leaf]
+        tree.state[FREE_LEAF] = tree.leaves[leaf, ABOVE]
     else:
         leaf = tree.state[LEAVES]
         tree.state[LEAVES] += 1
     tree.children[node, part] = -1 - leaf
-    tree.parents[leaf], tree.sizes[leaf] = node, 0
+    tree.leaves[leaf, ABOVE], tree.leaves[leaf, COUNT] = node, 0
     tree.least[node, part, SIZE] = -1.0  # what another child has left here is nobody's
     return leaf
 
@@ -257,7 +282,7 @@ def summarize(tree: GroupTree, costs: CostTables, node: int, part: int) -> bool:
     """What a node keeps of a child, from what the child has; whether that is anything new."""
     child = tree.children[node, part]
     leaf = -1 - child
-    several = tree.sizes[leaf] if child < 0 else tree.counts[child]
+    several = tree.leaves[leaf, COUNT] if child < 0 else tree.nodes[child, COUNT]
     loss, size = np.inf, np.inf
     for place in range(several):
         if child < 0:
@@ -308,12 +333,19 @@ def best_group(
     `GroupCounts`, or None.
     """
     columns = len(lo)
+    best, smallest, chosen, step = below, -1.0, NOBODY, 0.0
+    if tree.state[CATALOG] == ON:
+        answer = best_covering(tree, costs, lo, hi, size, loss, below, but, privacy, counts, record)
+        best, smallest, chosen, step, _ = answer
+        if step == np.inf:
+            return chosen
+    elif tree.state[CATALOG] == STALE:
+        tree.state[MISSED] += 1
     children, unions, widths, least = tree.children, tree.unions, tree.widths, tree.least
     members, boxes, facts = tree.members, tree.boxes, tree.facts
-    best, smallest, chosen = below, -1.0, NOBODY
     room = FAN * (tree.state[DEPTH] + 2)
     stack, bounds, sizes = np.empty(room, np.int64), np.empty(room), np.empty(room)
-    top = 1 if tree.counts[0] > 0 else 0
+    top = 1 if tree.nodes[0, COUNT] > 0 else 0
     stack[0], bounds[0], sizes[0] = 0, -np.inf, 0.0
     while top > 0:
         top -= 1
@@ -322,7 +354,7 @@ def best_group(
             continue
         if node < 0:
             leaf = -1 - node
-            for place in range(tree.sizes[leaf]):
+            for place in range(tree.leaves[leaf, COUNT]):
                 joined = 0.0
                 for j in range(columns):
                     first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
@@ -342,13 +374,14 @@ def best_group(
                 best, smallest, chosen = value, members_size, group
             continue
         bottom = top
-        for child in range(tree.counts[node]):
+        for child in range(tree.nodes[node, COUNT]):
             apart, joined = 0.0, 0.0
             for j in range(columns):
                 first, last = min(lo[j], unions[node, child, HI, j]), max(hi[j], unions[node, child, LO, j])
                 reach = cell_cost(costs, j, first, last)
                 apart += max(0.0, reach - widths[node, child, WIDEST, j])
                 joined += max(reach, widths[node, child, NARROWEST, j])
+            apart = max(apart, step)  # what covers the record has been seen
             fewest = least[node, child, SIZE]
             bound = size * (max(joined, least[node, child, LOSS] + apart) - loss) + fewest * apart
             if bound <= best:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.costs import DENSE, LOG_STEPS, STEPS, CostTables
+from shoal.boxes.chains import COST, LAST
+from shoal.boxes.costs import DENSE, NODES, STEPS, CostTables
 from shoal.compiling import inlined, kernel
 
 
@@ -17,25 +18,19 @@ def cell_cost(tables: CostTables, j: int, lo: int, hi: int) -> float:
     start = tables.offsets[j]
     if tables.kinds[j] == DENSE:
         return tables.numbers[start + lo * tables.sizes[j] + hi]
+    if tables.kinds[j] == NODES:
+        place = 0
+        while tables.chains.cells[start + lo, place, LAST] < hi:
+            place += 1
+        return tables.chains.prices[start + lo, place, COST]
     if lo == 0:
         return tables.single_missing[j] if hi == 0 else tables.full[j]
     if tables.kinds[j] == STEPS:
         return min(tables.numbers[start + hi] - tables.numbers[start + lo], tables.full[j])
-    if tables.kinds[j] == LOG_STEPS:
-        inside = tables.numbers[start + hi + 1] - tables.numbers[start + lo]
-        if inside <= 0.0:
-            return 0.0
-        return tables.weights[j] * max(0.0, math.log2(inside) + tables.shifts[j])
-    depth = tables.depths[j]
-    first = tables.path_offsets[j] + lo * depth
-    last = tables.path_offsets[j] + hi * depth
-    node = tables.paths[first]  # the root
-    for step in range(1, depth):
-        below = tables.paths[first + step]
-        if below < 0 or below != tables.paths[last + step]:
-            break
-        node = below
-    return tables.numbers[start + node]
+    inside = tables.numbers[start + hi + 1] - tables.numbers[start + lo]
+    if inside <= 0.0:
+        return 0.0
+    return tables.weights[j] * max(0.0, math.log2(inside) + tables.shifts[j])
 
 
 @kernel

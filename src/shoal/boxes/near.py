@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
-from shoal.boxes.group_tree import DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST, GroupTree
+from shoal.boxes.group_tree import COUNT, DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST, GroupTree
 from shoal.boxes.kernels import cell_cost
 from shoal.compiling import kernel
 
@@ -41,7 +41,7 @@ def near_groups(
     several = 0
     room = FAN * (tree.state[DEPTH] + 2)
     stack, bounds = np.empty(room, np.int64), np.empty(room)
-    top = 1 if tree.counts[0] > 0 else 0
+    top = 1 if tree.nodes[0, COUNT] > 0 else 0
     stack[0], bounds[0] = 0, -np.inf
     while top > 0:
         top -= 1
@@ -50,7 +50,7 @@ def near_groups(
             continue
         if node < 0:
             leaf = -1 - node
-            for place in range(tree.sizes[leaf]):
+            for place in range(tree.leaves[leaf, COUNT]):
                 joined = 0.0
                 for j in range(columns):
                     first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
@@ -71,7 +71,7 @@ def near_groups(
             continue
         bottom = top
         worst = values[most - 1] if several == most else np.inf
-        for child in range(tree.counts[node]):
+        for child in range(tree.nodes[node, COUNT]):
             apart, joined = 0.0, 0.0
             for j in range(columns):
                 first, last = min(lo[j], unions[node, child, HI, j]), max(hi[j], unions[node, child, LO, j])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.division import AT, COLUMN, CUT, KIND, MIDDLE
-from shoal.boxes.group_tree import LEAVES, NODES, Groups, GroupTree
+from shoal.boxes.group_tree import COUNT, LEAVES, NODES, STEPS, Groups, GroupTree
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -53,15 +53,15 @@ def rename(names: Names, groups: Groups, tree: GroupTree) -> None:
     for node in range(tree.state[NODES]):
         for i in range(len(names.columns)):
             j, start = names.columns[i], names.starts[i]
-            for child in range(tree.counts[node]):
+            for child in range(tree.nodes[node, COUNT]):
                 for side in range(2):
                     tree.unions[node, child, side, j] = names.names[start + tree.unions[node, child, side, j]]
-            for step in range(tree.steps[node]):
+            for step in range(tree.nodes[node, STEPS]):
                 kind = tree.cuts[node, step, KIND]
                 if tree.cuts[node, step, COLUMN] == j and kind in (CUT, MIDDLE):
                     tree.cuts[node, step, AT] = names.names[start + tree.cuts[node, step, AT]]
     for leaf in range(tree.state[LEAVES]):
-        for place in range(tree.sizes[leaf]):
+        for place in range(tree.leaves[leaf, COUNT]):
             for i in range(len(names.columns)):
                 j, start = names.columns[i], names.starts[i]
                 for side in range(2):

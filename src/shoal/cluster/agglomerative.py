@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.catalog import NEVER
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_changes import absorb, settle, tend
@@ -91,7 +92,7 @@ def merged_with(task: Task, labels: Ints, *, per_record: bool = False) -> tuple[
         pairs=np.zeros((several, 2), np.int32),
         mergers=np.zeros(1, np.int64),
     )
-    tree = new_group_tree(groups)
+    tree = new_group_tree(groups, catalog=NEVER)
     build(tree, task.costs, groups)
     merge_some(task.costs, task.k, groups, tree, work, per_record, 0)
     task.progress.stage("merging the closest", int(small.sum()))

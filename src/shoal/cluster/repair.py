@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.catalog import NEVER
 from shoal.boxes.cells import cell_texts
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes, without_gaps
@@ -93,7 +94,7 @@ def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
     counts = new_counts(tables, several)
     with announced(task.progress):
         weigh(task.costs, groups)
-        tree = new_group_tree(groups)
+        tree = new_group_tree(groups, catalog=NEVER)
         build(tree, task.costs, groups)
         count_all(tables, counts, labels)
         merge_some(task.costs, tables, groups, tree, counts, work, 0)

@@ -25,13 +25,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_changes import settle, tend
-from shoal.boxes.group_tree import (
-    GroupTree,
-    best_group,
-    build,
-    groups_with_room,
-    tree_with_room,
-)
+from shoal.boxes.group_tree import COUNT, GroupTree, best_group, build, groups_with_room, tree_with_room
 from shoal.boxes.members import Members
 from shoal.boxes.recoding import new_names, rename
 from shoal.boxes.work import (
@@ -99,7 +93,7 @@ def insert(work: Work, costs: CostTables, k: int, tables: Any, counts: Any, tall
 @inner
 def is_alone(tree: GroupTree) -> bool:
     """Whether there is one group only."""
-    return tree.counts[0] == 1 and tree.children[0, 0] < 0 and tree.sizes[-1 - tree.children[0, 0]] == 1
+    return tree.nodes[0, COUNT] == 1 and tree.children[0, 0] < 0 and tree.leaves[-1 - tree.children[0, 0], COUNT] == 1
 
 
 @inner

@@ -25,11 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.catalog import NEVER
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
 from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_changes import settle, tend
 from shoal.boxes.group_tree import (
+    COUNT,
     DEPTH,
     HI,
     LO,
@@ -65,7 +67,7 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     covered = np.zeros(several, np.int32)
     with announced(progress):
         weigh(costs, groups)
-        tree = new_group_tree(groups, reshapes=False)
+        tree = new_group_tree(groups, reshapes=False, catalog=NEVER)
         build(tree, costs, groups)
         members = members_of(labels, several)
         if tables is not None:
@@ -174,7 +176,7 @@ def best_cover(tree: GroupTree, costs: CostTables, point: Ints, but: int, tables
     best, chosen = np.inf, ZERO - 1
     stack = np.empty(FAN * (tree.state[DEPTH] + 2), np.int64)
     bounds = np.empty(len(stack))
-    top = 1 if tree.counts[0] > 0 else 0
+    top = 1 if tree.nodes[0, COUNT] > 0 else 0
     stack[0], bounds[0] = 0, 0.0
     while top > 0:
         top -= 1
@@ -183,7 +185,7 @@ def best_cover(tree: GroupTree, costs: CostTables, point: Ints, but: int, tables
             continue
         if node < 0:
             leaf = -1 - node
-            for place in range(tree.sizes[leaf]):
+            for place in range(tree.leaves[leaf, COUNT]):
                 group, loss = tree.members[leaf, place] + ZERO, tree.facts[leaf, place, LOSS]
                 if group == but or loss > best or (loss == best and group > chosen):
                     continue
@@ -197,7 +199,7 @@ def best_cover(tree: GroupTree, costs: CostTables, point: Ints, but: int, tables
                     best, chosen = loss, group
             continue
         bottom = top
-        for child in range(tree.counts[node]):
+        for child in range(tree.nodes[node, COUNT]):
             bound, covers = 0.0, True
             for j in range(columns):
                 first = min(point[j], tree.unions[node, child, HI, j])
