@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from shoal.privacy import Rule, make_rules
 from shoal.progress import Progress
 from shoal.records.changes import ChangeBatch
 from shoal.schema import Schema
+from tests.catalogs import WISHES, catalogs
 from tests.live_tables import Row, as_table, make_row, schema
 from tests.test_group_tree import check as check_tree
 
@@ -50,6 +52,13 @@ class Follows(RuleBasedStateMachine):
 
     live: LivePartition
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile = ExitStack()
+
+    def teardown(self) -> None:
+        self.meanwhile.close()
+
     @initialize(data=st.data(), seed=st.integers(0, 2**32), rows=st.integers(0, 40), k=st.integers(2, 4))
     def begin(self, data: st.DataObject, seed: int, rows: int, k: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -58,6 +67,7 @@ class Follows(RuleBasedStateMachine):
         self.large = False
         self.schema: Schema = schema(person=self.person)
         self.asked_rules = rules_of(data.draw(self.asked))
+        self.meanwhile.enter_context(catalogs(data.draw(WISHES)))
         measure = data.draw(st.sampled_from(["il", "lm", "tree", "mi"]))
         first = self.fresh(rows, wild=False)
         settings = Settings(k=k, rules=self.asked_rules, measure=measure, maintainer=self.maintainer, seed=seed)

@@ -18,6 +18,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MISSING, MIXED, FIRST_NODE = 0, 1, 2  # numbers of cells
+ROUNDING = 1e-12  # a difference in costs that is none: logarithms have it
 NONE = -1
 CELL, LAST = 0, 1  # in `cells`: its number, and the last code that it covers
 COST, STEP = 0, 1  # in `prices`: what it costs, and how much more that is than any cell within it; none: infinite
@@ -47,7 +48,7 @@ def column_chains(paths: Ints, costs: Floats, full: float, single_missing: float
     def lengthen(rows: NDArray[np.integer], numbers: NDArray[np.integer], cost: Floats) -> None:
         """One cell more for these rows; where it costs no more than the one below, it takes that one's place."""
         below = prices[rows, np.maximum(lengths[rows] - 1, 0), COST]
-        rises = (lengths[rows] == 0) | (cost > below)
+        rises = (lengths[rows] == 0) | (cost > below + ROUNDING)
         places = np.where(rises, lengths[rows], lengths[rows] - 1)
         lengths[rows] = places + 1
         cells[rows, places, CELL], cells[rows, places, LAST] = numbers, lasts[numbers]

@@ -67,11 +67,7 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
             tree.state[WORN] = 0
     node = tree.leaves[leaf, ABOVE] + ZERO
     part = place_of(tree, node, -1 - leaf)
-    same = True
-    for j in range(groups.lo.shape[1]):
-        same = same and groups.lo[group, j] == tree.boxes[leaf, place, LO, j]
-        same = same and groups.hi[group, j] == tree.boxes[leaf, place, HI, j]
-    if same:
+    if has_same_box(tree, groups, leaf, place):
         tree.facts[leaf, place, SIZE] = groups.sizes[group]
         refit_sizes(tree, node, part)
         return
@@ -83,6 +79,16 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
     else:
         take_out(tree, costs, groups, leaf, place)
         put_in(tree, costs, groups, group)
+
+
+@inlined
+def has_same_box(tree: GroupTree, groups: Groups, leaf: int, place: int) -> bool:
+    """Whether a group has the box that its leaf knows of."""
+    group, same = tree.members[leaf, place], True
+    for j in range(groups.lo.shape[1]):
+        same = same and groups.lo[group, j] == tree.boxes[leaf, place, LO, j]
+        same = same and groups.hi[group, j] == tree.boxes[leaf, place, HI, j]
+    return same
 
 
 @kernel
@@ -212,8 +218,7 @@ def take_out(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int, plac
     tree.places[tree.members[leaf, place], LEAF] = -1
     tree.members[leaf, place] = tree.members[leaf, last]
     tree.leaves[leaf, COUNT] = last
-    if place < last:
-        copy_group(tree, groups, leaf, place)
+    tree.boxes[leaf, place], tree.facts[leaf, place] = tree.boxes[leaf, last], tree.facts[leaf, last]
     node = tree.leaves[leaf, ABOVE] + ZERO
     part = place_of(tree, node, -1 - leaf)
     if last > 0:
@@ -304,7 +309,7 @@ def tend(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
 
 @inner
 def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
-    """All that is below the worn node is made anew, and what is kept of it: not all its groups may be settled."""
+    """All that is below the worn node is made anew, and what is kept of it: not all its groups may be settled yet."""
     top = tree.state[WORN]
     tree.state[WORN] = -1
     order = np.empty(tree.nodes[top, BUILT] + tree.nodes[top, CHANGES], np.int32)
@@ -322,7 +327,10 @@ def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
                 continue
             leaf = -1 - child
             for place in range(tree.leaves[leaf, COUNT]):
-                order[several] = tree.members[leaf, place]
+                group = tree.members[leaf, place] + ZERO
+                if tree.state[CATALOG] == ON and not has_same_box(tree, groups, leaf, place):
+                    follow(tree, costs, groups, group)
+                order[several] = group
                 several += 1
             free_leaf(tree, leaf + ZERO)
         if node != top:
