@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.boxes.catalog import CATALOG, ENOUGH, OFF, ON, STALE, best_covering
+from shoal.boxes.catalog import ALWAYS, ENOUGH, OFF, ON, STALE, best_covering
 from shoal.boxes.chains import CELL, LAST
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_changes import add, tend
+from shoal.boxes.group_changes import add, settle, tend
 from shoal.boxes.group_tree import (
     Groups,
     GroupTree,
@@ -26,6 +26,7 @@ from shoal.boxes.group_tree import (
     weigh,
 )
 from shoal.boxes.kernels import cell_cost
+from shoal.boxes.layout import CATALOG, DRAWERS
 from shoal.cluster import cluster
 from shoal.compiling import ZERO, kernel
 from shoal.records.encode import Records, encode
@@ -152,3 +153,31 @@ def test_a_catalog_grows_with_its_groups() -> None:
     check(tree, costs, groups)
     joined = ask(tree, costs, records, room)
     assert [groups.losses[group] for group in joined[several:room]] == [0.0] * (room - several)
+
+
+def test_groups_that_come_and_go_leave_no_empty_drawers_behind() -> None:
+    """Forty groups in one cell: their numbers change, and they go to another cell and come back."""
+    rng = np.random.default_rng(1)
+    table = pa.table({"age": rng.integers(20, 80, 200), "sex": ["f", "m"] * 100})
+    schema = shoal.Schema(
+        columns={
+            "age": {"role": "quasi-identifier", "type": "numeric"},
+            "sex": {"role": "quasi-identifier", "type": "categorical", "hierarchy": {"*": {"f": None, "m": None}}},
+        }
+    )
+    records = encode(table, schema)
+    costs = cost_tables(records.books, "il")
+    groups = new_groups(1_000, 2)
+    groups.lo[:40] = groups.hi[:40] = records.codes[:80:2]
+    groups.sizes[:40] = 2
+    weigh(costs, groups)
+    tree = new_group_tree(groups, reshapes=False, catalog=ALWAYS)
+    build(tree, costs, groups)
+    drawers = int(tree.state[DRAWERS])
+    for turn in range(1_000):
+        group, row = turn % 40, rng.integers(0, 200)
+        groups.lo[group] = groups.hi[group] = records.codes[row]
+        settle(tree, costs, groups, group)
+    check(tree, costs, groups)
+    assert tree.state[CATALOG] == ON
+    assert drawers <= tree.state[DRAWERS] <= 2 * drawers + 2

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.boxes.catalog import ALWAYS, CATALOG, EDITION, FIRST, HELD, HOME, LEAF, LOSSES, NEVER, NEXT, OFF, ON
+from shoal.boxes.catalog import ALWAYS, FIRST, HELD, LOSSES, NEVER, NEXT, OFF, ON
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_changes import add, settle
-from shoal.boxes.group_tree import ABOVE, COUNT, Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
+from shoal.boxes.group_tree import Groups, GroupTree, best_group, build, new_group_tree, new_groups, weigh
 from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.layout import ABOVE, CATALOG, COUNT, EDITION, HOME, LEAF
 from shoal.compiling import kernel
 from shoal.records.encode import encode
 from tests.tables import MadeTable, tables

@@ -9,11 +9,11 @@ far as what they cost is below the best that was found.
 All groups that cover a record in all these columns are found. Any other costs at least a step up in one of them:
 `elsewhere` says what that comes to, and if the best covering group is below it, nothing else has to be looked at.
 
-Up to four groups share a drawer; one that is full becomes a shelf, parted by the next column. A hash table leads from a
-shelf and a cell to a shelf or a drawer. Its entries are never taken back: when there is no room left, or when values
-have come that give cells other numbers, the catalog is stale, and made anew once searches have missed it for long
-enough. Where it is of little use (few hierarchies, or groups so wide that steps are cheap) there is none: it is tried
-out whenever the tree is built.
+Up to four groups share a drawer; one that is full becomes a shelf, parted by the next column, or after the last column
+gets another drawer beside it. A hash table leads from a shelf and a cell to a shelf or a drawer. Its entries are never
+taken back: when there is no room left, or when values have come that give cells other numbers, the catalog is stale,
+and made anew once searches have missed it for long enough. Where it is of little use (few hierarchies, or groups so
+wide that steps are cheap) there is none: it is tried out whenever it is made.
 
 This is a part of the group tree (`group_tree.py`), which has its arrays.
 """
@@ -28,6 +28,22 @@ from numpy.typing import NDArray
 from shoal.boxes.chains import CELL, COST, LAST, STEP, Chains
 from shoal.boxes.costs import CostTables
 from shoal.boxes.kernels import cell_cost
+from shoal.boxes.layout import (
+    BUILT,
+    CATALOG,
+    COUNT,
+    DRAWERS,
+    EDITION,
+    HI,
+    HOME,
+    LEAF,
+    LO,
+    LOSS,
+    MISSED,
+    SHELVES,
+    SIZE,
+    WISH,
+)
 from shoal.compiling import ZERO, constant, inlined, inner
 from shoal.privacy.counts import may_join
 
@@ -44,17 +60,12 @@ TRIES = 64  # groups that are looked up to see whether a catalog is of use
 FEW_LOOKS = 40  # at shelves, drawers and groups; the tree needs as long
 PATIENCE = 16  # so many groups are catalogued in the time that one search gains
 
-CATALOG, WISH, EDITION, SHELVES, DRAWERS, MISSED = 7, 8, 9, 10, 11, 12  # in the tree's state, after its own
 OFF, STALE, ON = constant(0), constant(1), constant(2)  # as CATALOG
 NEVER, MAYBE, ALWAYS = 0, 1, 2  # as WISH: whether there shall be one never, where it is of use, or always
 KEY, CHILD = 0, 1  # in `table`. A key is a shelf and a cell; a child a shelf, or a drawer (its number below zero)
 HELD, NEXT, FIRST = 0, 1, 2  # in `drawers`: how many groups, a further drawer, the first group; then all their losses
 LOSSES = FIRST + IN_A_DRAWER
 NOTHING = 0  # as a key, a drawer or a group: drawers and groups count from 1 here
-LEAF, HOME = 0, 1  # in `places`
-COUNT, BUILT = 0, 4  # in `nodes`
-LO, HI = 0, 1  # in the boxes of a leaf
-LOSS, SIZE = 0, 1  # in the facts of a leaf
 
 
 def new_table(groups: int) -> tuple[Longs, Floats]:
@@ -114,17 +125,19 @@ def enroll(tree: GroupTree, chains: Chains, groups: Groups, group: int) -> None:
 
 @inlined
 def put(tree: GroupTree, chains: Chains, groups: Groups, shelf: int, depth: int, group: int) -> None:
-    """Into a drawer of a shelf: the one that is there, or a new one before it if there is none, or no room in it."""
+    """Into a drawer of a shelf, the first that has room; a new one if none has."""
     table, drawers, state = tree.table, tree.drawers, tree.state
     j, start = chains.columns[depth, 0], chains.columns[depth, 1]
     cell = cell_of(chains, start, groups.lo[group, j], groups.hi[group, j])
     slot = slot_of(table, shelf, cell)
-    drawer = -table[slot, CHILD]
-    if table[slot, KEY] == NOTHING or drawers[drawer, HELD] == IN_A_DRAWER:
-        before = NOTHING if table[slot, KEY] == NOTHING else drawer
+    first = NOTHING if table[slot, KEY] == NOTHING else -table[slot, CHILD]
+    drawer = first
+    while drawer != NOTHING and drawers[drawer, HELD] == IN_A_DRAWER:
+        drawer = int(drawers[drawer, NEXT])
+    if drawer == NOTHING:
         state[DRAWERS] += 1
         drawer = state[DRAWERS]
-        drawers[drawer, HELD], drawers[drawer, NEXT] = 0, before
+        drawers[drawer, HELD], drawers[drawer, NEXT] = 0, first
         table[slot, KEY], table[slot, CHILD] = (shelf << 32) + cell + 1, -drawer
     held = int(drawers[drawer, HELD])
     drawers[drawer, FIRST + held], drawers[drawer, LOSSES + held] = group + 1, groups.losses[group]
@@ -147,14 +160,27 @@ def withdraw(tree: GroupTree, group: int) -> None:
 
 
 @inner
-def follow(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
-    """A group is new, has another box, or is dead."""
-    if tree.state[EDITION] != costs.chains.edition:
+def refile(tree: GroupTree, costs: CostTables, groups: Groups, group: int, leaf: int, place: int) -> None:
+    """A group is new (leaf −1), is dead, or has another box than the leaf knows of at that place."""
+    chains, drawers, drawer = costs.chains, tree.drawers, tree.places[group, HOME]
+    if tree.state[EDITION] != chains.edition:
         tree.state[CATALOG] = STALE
         return
+    if leaf >= 0 and drawer != NOTHING and groups.sizes[group] > 0:
+        stays = True
+        for i in range(len(chains.columns)):
+            j, start = chains.columns[i, 0], chains.columns[i, 1]
+            before = cell_of(chains, start, tree.boxes[leaf, place, LO, j], tree.boxes[leaf, place, HI, j])
+            stays = stays and before == cell_of(chains, start, groups.lo[group, j], groups.hi[group, j])
+        if stays:  # as where only numbers have changed
+            at = 0
+            while drawers[drawer, FIRST + at] != group + 1:
+                at += 1
+            drawers[drawer, LOSSES + at] = groups.losses[group]
+            return
     withdraw(tree, group)
     if groups.sizes[group] > 0:
-        enroll(tree, costs.chains, groups, group)
+        enroll(tree, chains, groups, group)
 
 
 @inner
@@ -216,7 +242,7 @@ def best_covering(
     """Of the groups that cover a point the best, as `best_group` has it: its value, its size and its number.
 
     Then by how much the loss of every other group would rise at least; infinite: none of them is better. And how many
-    looks were taken. A box that is no point, and a group that wants to merge, is told nothing.
+    looks were taken. A box that is no point, and a group that wants to merge under rules, is told nothing.
     """
     best, smallest, chosen, looks = below, -1.0, ZERO - 1, 0
     if tree.state[EDITION] != costs.chains.edition:

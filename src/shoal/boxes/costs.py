@@ -178,8 +178,11 @@ def _chains(columns: Sequence[ColumnCosts], weights: Floats) -> Chains:
     parts = []
     for j in trees:
         costs, weight = columns[j], weights[j]
-        prices = weight * costs.node_costs, weight * costs.full, weight * costs.single_missing
-        parts.append(column_chains(costs.paths, *prices))
+        counts = float(weight > 0)  # in a column without weight every cell costs the same
+        cells, prices = column_chains(
+            costs.paths, counts * costs.node_costs, counts * costs.full, counts * costs.single_missing
+        )
+        parts.append((cells, prices * weight if counts else prices))
     return join_chains(trees, parts)
 
 

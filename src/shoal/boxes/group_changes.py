@@ -16,32 +16,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.catalog import CATALOG, LEAF, MISSED, ON, PATIENCE, STALE, catalog_groups, follow
+from shoal.boxes.catalog import ON, PATIENCE, STALE, catalog_groups, refile
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import ANY, AT, COLUMN, FAN, KIND, MIDDLE, OFFSETS, PART, side_of
-from shoal.boxes.group_tree import (
+from shoal.boxes.group_tree import Groups, GroupTree, copy_group, new_leaf, new_node, plant, summarize
+from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.layout import (
     ABOVE,
     BUILT,
+    CATALOG,
     CHANGES,
     COUNT,
     DEPTH,
     FREE_LEAF,
     FREE_NODE,
     HI,
+    LEAF,
     LO,
+    MISSED,
     RESHAPES,
     SIZE,
     STEPS,
     WORN,
-    Groups,
-    GroupTree,
-    copy_group,
-    new_leaf,
-    new_node,
-    plant,
-    summarize,
 )
-from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.compiling import ZERO, inlined, inner, kernel
 
 Ints = NDArray[np.int32]
@@ -58,7 +55,7 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
         place += 1
     if groups.sizes[group] == 0:
         if tree.state[CATALOG] == ON:
-            follow(tree, costs, groups, group)
+            refile(tree, costs, groups, group, leaf, place)
         take_out(tree, costs, groups, leaf, place)
         return
     if tree.state[RESHAPES]:
@@ -72,7 +69,7 @@ def settle(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> No
         refit_sizes(tree, node, part)
         return
     if tree.state[CATALOG] == ON:
-        follow(tree, costs, groups, group)
+        refile(tree, costs, groups, group, leaf, place)
     if leaf_for(tree, groups, group) == leaf:
         copy_group(tree, groups, leaf, place)
         refit(tree, costs, node, part)
@@ -95,7 +92,7 @@ def has_same_box(tree: GroupTree, groups: Groups, leaf: int, place: int) -> bool
 def add(tree: GroupTree, costs: CostTables, groups: Groups, group: int) -> None:
     """A new group."""
     if tree.state[CATALOG] == ON:
-        follow(tree, costs, groups, group)
+        refile(tree, costs, groups, group, ZERO - 1, ZERO)
     put_in(tree, costs, groups, group)
 
 
@@ -213,7 +210,7 @@ def halve(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int) -> None
 
 @inner
 def take_out(tree: GroupTree, costs: CostTables, groups: Groups, leaf: int, place: int) -> None:
-    """A group is dead. Its leaf goes with its last group, a node with its last child."""
+    """A group goes. Its leaf goes with its last group, a node with its last child."""
     last = tree.leaves[leaf, COUNT] - 1
     tree.places[tree.members[leaf, place], LEAF] = -1
     tree.members[leaf, place] = tree.members[leaf, last]
@@ -329,7 +326,7 @@ def replant(tree: GroupTree, costs: CostTables, groups: Groups) -> None:
             for place in range(tree.leaves[leaf, COUNT]):
                 group = tree.members[leaf, place] + ZERO
                 if tree.state[CATALOG] == ON and not has_same_box(tree, groups, leaf, place):
-                    follow(tree, costs, groups, group)
+                    refile(tree, costs, groups, group, leaf + ZERO, place + ZERO)
                 order[several] = group
                 several += 1
             free_leaf(tree, leaf + ZERO)

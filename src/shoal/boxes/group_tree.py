@@ -28,22 +28,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.catalog import (
-    CATALOG,
-    DRAWERS,
-    LEAF,
-    MAYBE,
-    MISSED,
-    ON,
-    STALE,
-    WISH,
-    best_covering,
-    catalog_groups,
-    new_table,
-)
+from shoal.boxes.catalog import MAYBE, NEVER, OFF, ON, STALE, best_covering, catalog_groups, new_table
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, ROW, divide
 from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.layout import (
+    ABOVE,
+    BUILT,
+    CATALOG,
+    CHANGES,
+    COUNT,
+    DEPTH,
+    DRAWERS,
+    FREE_LEAF,
+    FREE_NODE,
+    HI,
+    LEAF,
+    LEAVES,
+    LEVEL,
+    LO,
+    LOSS,
+    MISSED,
+    NARROWEST,
+    NODES,
+    RESHAPES,
+    SIZE,
+    STATES,
+    STEPS,
+    WIDEST,
+    WISH,
+    WORN,
+)
 from shoal.compiling import ZERO, constant, inlined, inner, kernel
 from shoal.privacy.counts import may_join, may_merge
 from shoal.rooms import roomier
@@ -52,9 +67,6 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 NOBODY = constant(-1)
-LO, HI = 0, 1
-NARROWEST, WIDEST = 0, 1
-LOSS, SIZE = 0, 1
 
 
 class Groups(NamedTuple):
@@ -69,7 +81,7 @@ class Groups(NamedTuple):
 class GroupTree(NamedTuple):
     """Nodes, the root first, and leaves. A child is a node (its number) or a leaf (−1 − its number)."""
 
-    nodes: Ints  # (nodes, 6): see below
+    nodes: Ints  # (nodes, 6): see `layout.py`
     children: Ints  # (nodes, FAN)
     cuts: Ints  # (nodes, FAN, ROW): how its groups were divided into parts: see `division.py`
     usual: Floats  # (nodes, FAN)
@@ -77,26 +89,17 @@ class GroupTree(NamedTuple):
     unions: Ints  # (nodes, FAN, 2, columns): lo and hi of each child
     widths: Floats  # (nodes, FAN, 2, columns): the narrowest and the widest box in each child
     least: Floats  # (nodes, FAN, 2): the smallest loss and size in each child
-    leaves: Ints  # (leaves, 2): see below
+    leaves: Ints  # (leaves, 2): see `layout.py`
     members: Ints  # (leaves, FAN): groups
     boxes: Ints  # (leaves, FAN, 2, columns): of each group
     facts: Floats  # (leaves, FAN, 2): the loss and the size of each group
-    places: Ints  # (groups, 2): the leaf that a group is in (−1: none), and its drawer in the catalog (0: none)
+    places: Ints  # (groups, 2): the leaf and the drawer that a group is in
     table: Longs  # the catalog's entries, and
     drawers: Floats  # what they lead to: see `catalog.py`
-    state: Longs  # see below
+    state: Longs  # see `layout.py`
 
 
 OF_LEAVES = ("leaves", "members", "boxes", "facts")
-# In `nodes` and `leaves`: how many children, or groups; the parent (−1: none), or the next free one of those that are
-# in use no more. In `nodes` also how many cuts, how deep, how many groups when it was planted, how many changes since.
-COUNT, ABOVE, STEPS, LEVEL, BUILT, CHANGES = 0, 1, 2, 3, 4, 5
-# In `state`, before the catalog's own:
-NODES, LEAVES = 0, 1  # how many have been in use
-FREE_NODE, FREE_LEAF = 2, 3  # the first of those that are in use no more; −1: none
-DEPTH = 4  # the most that a node has had
-WORN = 5  # the node below which all should be planted anew; −1: none
-RESHAPES = 6  # whether boxes change so much that a change counts like a group that comes or goes
 
 
 def new_groups(groups: int, columns: int) -> Groups:
@@ -134,7 +137,7 @@ def new_group_tree(groups: Groups, *, reshapes: bool = True, catalog: int = MAYB
         places=new_places(several),
         table=table,
         drawers=drawers,
-        state=np.zeros(MISSED + 1, np.int64),
+        state=np.zeros(STATES, np.int64),
     )
     tree.state[RESHAPES], tree.state[WISH] = reshapes, catalog
     return tree
@@ -167,8 +170,9 @@ def tree_with_room(tree: GroupTree, groups: int) -> GroupTree:
     places = new_places(groups)
     places[: len(tree.places), LEAF] = tree.places[:, LEAF]
     table, drawers = new_table(groups)
-    tree.state[CATALOG], tree.state[DRAWERS] = STALE, 0
-    return GroupTree(**parts, places=places, table=table, drawers=drawers, state=tree.state)
+    state = tree.state.copy()
+    state[CATALOG], state[DRAWERS] = OFF if state[WISH] == NEVER else STALE, 0
+    return GroupTree(**parts, places=places, table=table, drawers=drawers, state=state)
 
 
 @kernel

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
-from shoal.boxes.group_tree import COUNT, DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST, GroupTree
+from shoal.boxes.group_tree import GroupTree
 from shoal.boxes.kernels import cell_cost
+from shoal.boxes.layout import COUNT, DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.division import AT, COLUMN, CUT, KIND, MIDDLE
-from shoal.boxes.group_tree import COUNT, LEAVES, NODES, STEPS, Groups, GroupTree
+from shoal.boxes.group_tree import Groups, GroupTree
+from shoal.boxes.layout import COUNT, LEAVES, NODES, STEPS
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]

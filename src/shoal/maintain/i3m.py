@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_changes import settle, tend
-from shoal.boxes.group_tree import COUNT, GroupTree, best_group, build, groups_with_room, tree_with_room
+from shoal.boxes.group_tree import GroupTree, best_group, build, groups_with_room, tree_with_room
+from shoal.boxes.layout import COUNT
 from shoal.boxes.members import Members
 from shoal.boxes.recoding import new_names, rename
 from shoal.boxes.work import (

@@ -30,22 +30,9 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
 from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_changes import settle, tend
-from shoal.boxes.group_tree import (
-    COUNT,
-    DEPTH,
-    HI,
-    LO,
-    LOSS,
-    NARROWEST,
-    WIDEST,
-    Groups,
-    GroupTree,
-    build,
-    new_group_tree,
-    new_groups,
-    weigh,
-)
+from shoal.boxes.group_tree import Groups, GroupTree, build, new_group_tree, new_groups, weigh
 from shoal.boxes.kernels import cell_cost
+from shoal.boxes.layout import COUNT, DEPTH, HI, LO, LOSS, NARROWEST, WIDEST
 from shoal.boxes.members import Members, members_of, move
 from shoal.compiling import ZERO, announced, inner, kernel
 from shoal.privacy import Privacy
