@@ -380,7 +380,7 @@ def test_a_release_with_erased_rows_is_checked_part_by_part(place: Place) -> Non
             records = tables.records
             connection.execute(sa.update(records).where(records.c.key == "p9").values(group_id=other))
         with pytest.raises(Damaged):
-            vault.release(1)
+            vault.release_rows(1)
 
 
 def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:

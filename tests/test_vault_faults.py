@@ -334,8 +334,11 @@ def everything(where: Path) -> dict[str, Any]:
 
 
 def release(vault: shoal.Vault, number: int) -> object:
+    rows = vault.release_rows(number).to_pydict()
+    if vault.releases()[number - 1].erased:
+        return rows
     found = vault.release(number)
-    return found.table.to_pydict(), dict(found.manifest), found.k
+    return rows, dict(found.manifest), found.k
 
 
 def rows(where: Path) -> dict[str, Any] | None:

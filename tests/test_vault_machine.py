@@ -173,9 +173,12 @@ class VaultMachine(RuleBasedStateMachine):
         vault = self.vaults[1]
         for number, (table, keys) in enumerate(self.shown, start=1):
             left = [i for i, key in enumerate(keys) if key not in self.erased]
-            again = vault.release(number)
-            assert again.table.equals(table.take(pa.array(left, pa.int64())).combine_chunks())
-            assert again.erased == len(keys) - len(left)
+            assert vault.release_rows(number).equals(table.take(pa.array(left, pa.int64())).combine_chunks())
+            if len(left) == len(keys):
+                assert vault.release(number).table.equals(table)
+            else:
+                with pytest.raises(shoal.VaultError, match="cannot be made again"):
+                    vault.release(number)
         assert [entry.erased for entry in vault.releases()] == [
             sum(key in self.erased for key in keys) for _, keys in self.shown
         ]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal import files
 from shoal.release import write as write_module
 from tests.patients import PATIENTS, PATIENTS_SCHEMA, small_release
 
@@ -34,7 +40,7 @@ def test_the_source_is_never_overwritten(tmp_path: Path) -> None:
     source = tmp_path / "people.parquet"
     pq.write_table(PATIENTS, source)
     release = shoal.anonymize(source, PATIENTS_SCHEMA, k=50)
-    with pytest.raises(shoal.OutputError, match="records come from"):
+    with pytest.raises(shoal.OutputError, match="is made from"):
         release.write(source, force=True)
     assert pq.read_table(source).num_rows == 200
 
@@ -54,10 +60,19 @@ def test_places_that_cannot_be_written_to(target: str, message: str, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
 
 
-@pytest.mark.parametrize("failing", ["_write_table", "_sync", "now", "place", "sync_folder"])
+@pytest.mark.parametrize(
+    ("module", "failing"),
+    [
+        (write_module, "_write_table"),
+        (write_module, "_sync"),
+        (write_module, "now"),
+        (files, "_keep"),
+        (files, "sync_folder"),
+    ],
+)
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_nothing_behind(
-    failing: str, problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, failing: str, problem: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = small_release()
     file = release.write(tmp_path / "release.parquet")
@@ -66,7 +81,7 @@ def test_a_failed_write_leaves_nothing_behind(
     def fail(*_: object) -> None:
         raise problem
 
-    monkeypatch.setattr(write_module, failing, fail)
+    monkeypatch.setattr(module, failing, fail)
     with pytest.raises((shoal.OutputError, KeyboardInterrupt)):
         release.write(file, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -111,16 +126,16 @@ def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkey
     release.write(file, force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["release.csv", "release.csv.manifest.json"]
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    moves = iter([None, OSError(5, "Input/output error")])
-    place = write_module.place
+    moves = iter([None, OSError(5, "Input/output error"), None, None])
+    replace = Path.replace
 
-    def fail_second(part: Path, target: Path) -> None:
+    def fail_second(draft: Path, target: Path) -> Path:
         problem = next(moves)
         if problem:
             raise problem
-        place(part, target)
+        return replace(draft, target)
 
-    monkeypatch.setattr(write_module, "place", fail_second)
+    monkeypatch.setattr(Path, "replace", fail_second)
     with pytest.raises(shoal.OutputError, match="Input/output error"):
         release.write(file, force=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -131,7 +146,7 @@ def test_both_files_or_none_where_links_are_not_to_be_had(tmp_path: Path, monkey
 def test_an_interruption_at_any_instant_of_the_moves_loses_nothing(
     instant: str, move: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Overwriting makes four moves: the old file aside and the new one in its place, twice."""
+    """Overwriting makes four moves: a second name for each old file, and each new one into its place."""
     file = small_release().write(tmp_path / "release.csv")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     made = itertools.count()
@@ -167,7 +182,7 @@ def test_the_source_is_safe_in_every_disguise(tmp_path: Path, monkeypatch: pytes
     release = shoal.anonymize("out.csv.manifest.jsonl", schema, k=2)
     monkeypatch.chdir("/")
     for target in ("link.csv", "hard.csv", "a.csv"):
-        with pytest.raises(shoal.OutputError, match="records come from"):
+        with pytest.raises(shoal.OutputError, match="is made from"):
             release.write(tmp_path / target, force=True)
     assert len(source.read_text().splitlines()) == 10
 
@@ -184,3 +199,73 @@ def test_rows_of_a_single_column_survive_any_reader(tmp_path: Path) -> None:
     file = release.write(tmp_path / "release.csv")
     assert shoal.verify(file, schema, 2).records == 5
     assert sorted(file.read_text().splitlines()) == ['""', '""', '""', '"1"', '"1"', "q"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import shoal
+from tests.patients import small_release
+
+moves, left = ("link", "replace", "rename", "unlink"), int(sys.argv[2])
+
+def around(original):
+    def moved(*given, **named):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*given, **named)
+    return moved
+
+release = small_release()
+for name in moves:
+    setattr(os, name, around(getattr(os, name)))
+release.write(sys.argv[1], force=True)
+"""
+
+
+def test_killed_while_overwriting_there_is_an_old_or_a_new_release_and_no_false_manifest(tmp_path: Path) -> None:
+    file = tmp_path / "release.csv"
+    root = str(Path(__file__).parent.parent)
+    states = set()
+    for move in range(1, 30):
+        old = small_release().write(file, force=True).read_bytes()
+        done = subprocess.run([sys.executable, "-c", KILLED, file, str(move)], cwd=root, check=False)
+        assert shoal.verify(file, PATIENTS_SCHEMA, 50).ok
+        manifest = tmp_path / "release.csv.manifest.json"
+        if manifest.exists():
+            assert json.loads(manifest.read_text())["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+        states.add((file.read_bytes() == old, manifest.exists()))
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+    else:
+        pytest.fail("it was never left alone")
+    assert (False, True) in states
+    assert (True, True) in states
+    assert len(states) > 2, "it was never killed between the two files"
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["release.csv", "release.csv.manifest.json"]  # the next one to write has swept
+
+
+def test_what_the_schema_is_made_of_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "country.csv").write_text("at;eu;*\nfr;eu;*\njp;asia;*\n")
+    (tmp_path / "schema.toml").write_text(
+        '[columns.country]\nrole = "quasi-identifier"\ntype = "categorical"\nhierarchy = "country.csv"\n'
+    )
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    table = pa.table({"country": ["at", "fr", "jp"] * 5})
+    release = shoal.anonymize(table, tmp_path / "schema.toml", k=5)
+    with pytest.raises(shoal.OutputError, match="is made from"):
+        release.write(tmp_path / "country.csv", force=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    keyed = shoal.Schema({"id": {"role": "key"}, **shoal.Schema.load(tmp_path / "schema.toml").columns})
+    rows = table.append_column("id", pa.array([str(i) for i in range(15)]))
+    with shoal.Vault.create(tmp_path / "v", keyed, k=5, data=rows) as vault:
+        with pytest.raises(shoal.OutputError, match="is made from"):
+            vault.publish(tmp_path / "country.csv", force=True)
+        vault.publish()
+        with pytest.raises(shoal.OutputError, match="is made from"):
+            vault.release(1).write(tmp_path / "country.csv", force=True)
+    assert (tmp_path / "country.csv").read_bytes() == before["country.csv"]

@@ -176,5 +176,5 @@ def released(
         order=np.flatnonzero(kept)[order],
         public=public,
         holder=cache(lambda: holder_report(records, partition, public, sensitive, least, kept)),
-        source=None if file is None else str(Path(file).resolve()),
+        sources=[str(Path(one).resolve()) for one in [*schema.files, *([] if file is None else [file])]],
     )

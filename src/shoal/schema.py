@@ -315,6 +315,13 @@ class Schema:
         return [name for name, column in self.columns.items() if column.role in roles]
 
     @property
+    def files(self) -> list[str]:
+        """The files that it was read from: its own, and those of its hierarchies."""
+        given = (column.hierarchy for column in self.columns.values())
+        paths = [str(found) for found in given if isinstance(found, str | Path) and found != "flat"]
+        return ([self.source] if self.source else []) + paths
+
+    @property
     def quasi_identifiers(self) -> list[str]:
         return self.names(Role.QUASI_IDENTIFIER)
 

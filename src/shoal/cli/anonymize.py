@@ -58,9 +58,9 @@ def anonymize(
     Nothing is written unless the independent verifier agrees that every combination of quasi-identifier values occurs
     at least k times, and that every class has the diversity and closeness that were asked for.
     """
-    check_target(output, force=force, source=str(data))
+    described = shoal.Schema.load(schema)
+    check_target(output, force=force, sources=[data, *described.files])
     with progress(as_json=as_json) as bar:
-        described = shoal.Schema.load(schema)
         release = shoal.anonymize(
             data,
             described,

@@ -13,6 +13,7 @@ from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
+from shoal.files import refuse_sources
 from shoal.measures import MEANINGS
 from shoal.report import comparison_chart, save_chart
 from shoal.report.charts import check_chart
@@ -43,10 +44,11 @@ def compare(
     show_values: ShowValues = False,
 ) -> None:
     """Run several methods on a table and show what each loses, and how long it takes. Nothing is published."""
+    described = shoal.Schema.load(schema)
     if chart is not None:
         check_chart(chart)
+        refuse_sources(chart, [data, *described.files])
     with progress(as_json=as_json) as bar:
-        described = shoal.Schema.load(schema)
         comparison = shoal.compare(
             data,
             described,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.screen import AsJson, ShowValues, command, messages, number, print_json, screen
-from shoal.errors import OutputError
+from shoal.files import refuse_sources, write_text
 from shoal.fit import check_fit
 from shoal.inference import propose
 
@@ -33,11 +33,8 @@ def infer(
     proposal = propose(data)
     text = proposal.toml()
     if output is not None:
-        if output.exists() and not force:
-            raise OutputError(
-                "exists already.", hint="Choose another name, or overwrite it with --force.", file=str(output)
-            )
-        output.write_text(text, encoding="utf-8")
+        refuse_sources(output, [data])
+        write_text(text, output, force=force)
     if as_json:
         columns = {
             guess.name: {"role": str(guess.role), "type": str(guess.type) if guess.type else None, "why": guess.why}

@@ -38,19 +38,17 @@ class Release:
         labels: NDArray[np.int32] | None = None,
         order: NDArray[np.int64] | None = None,
         holder: Callable[[], Report] | None = None,
-        source: str | None = None,
+        sources: Sequence[str] = (),
         number: int | None = None,
-        erased: int = 0,
     ) -> None:
         self.table = table
         self.manifest = manifest
         self.number = number  # in the history of its vault
-        self.erased = erased  # rows that it had, of people who have been deleted from the vault since
         self._labels = labels
         self._order = order  # which input row each published row was
         self._public = public
         self._holder = holder  # called when it is first asked for
-        self._source = source
+        self._sources = sources  # the files that it was made from
 
     @property
     def k(self) -> int:
@@ -115,7 +113,7 @@ class Release:
     def write(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`)."""
         path = Path(path)
-        check_target(path, force=force, source=self._source)
+        check_target(path, force=force, sources=self._sources)
         write_release(self.table, self.manifest, path, force=force)
         return path
 
@@ -132,4 +130,4 @@ class Release:
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle may travel: it carries what the recipient may have, and nothing else.
-        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_source": None}
+        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_sources": ()}

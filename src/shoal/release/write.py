@@ -7,9 +7,7 @@ import hashlib
 import io
 import json
 import os
-import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,16 +16,19 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
+from shoal.files import EXISTS, OVERWRITE, discard, draft_of, drafting, place_together, refuse_sources, sync_folder
 from shoal.measures.beside import manifest_path as manifest_path
 from shoal.release.manifest import now
 
 PARQUET_COMPRESSION = "zstd"
 FORMATS = (".csv", ".parquet")
-EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
 
 
-def check_target(path: Path, *, force: bool, source: str | None) -> None:
-    """Refuse a place that cannot be written to, before any work is done for it."""
+def check_target(path: Path, *, force: bool, sources: Iterable[str | Path] = ()) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it.
+
+    `sources`: the files that the release is made from; they are not overwritten, whatever is asked.
+    """
     if path.suffix.lower() not in FORMATS:
         raise OutputError(
             f"a release is written as {' or '.join(FORMATS)}.", hint="Choose such an ending.", file=str(path)
@@ -38,18 +39,17 @@ def check_target(path: Path, *, force: bool, source: str | None) -> None:
         if not os.access(path.parent, os.W_OK):
             raise OutputError(f"the folder {path.parent} cannot be written to.", file=str(path))
         for target in (path, manifest_path(path)):
-            _check_free(target, force=force, source=source)
+            _check_free(target, force=force, sources=sources)
     except OSError as problem:
         raise OutputError(f"cannot be written: {problem.strerror}.", file=str(path)) from None
 
 
-def _check_free(target: Path, *, force: bool, source: str | None) -> None:
+def _check_free(target: Path, *, force: bool, sources: Iterable[str | Path]) -> None:
     if not os.path.lexists(target):
         return
     if target.is_symlink() and not target.exists():
         raise OutputError("is a link that leads nowhere.", file=str(target))
-    if source is not None and Path(source).exists() and target.samefile(source):
-        raise OutputError("is the file that the records come from; it would be lost.", file=str(target))
+    refuse_sources(target, sources)
     if target.is_dir():
         raise OutputError("is a folder.", file=str(target))
     if not force:
@@ -59,15 +59,16 @@ def _check_free(target: Path, *, force: bool, source: str | None) -> None:
 def write_release(table: pa.Table, facts: Mapping[str, object], path: Path, *, force: bool) -> None:
     """Write the table and its manifest beside it.
 
-    Guarantee: on an error or an interruption neither is left behind, and what was there before is there again. Without
+    Guarantee: on an error or an interruption neither is left behind, and what was there before is there again. A
+    process that is killed leaves the old or the new table under its name, and no manifest that is of another. Without
     `force` nothing that exists is overwritten, not even what another process wrote a moment ago.
     """
-    mark = secrets.token_hex(8)
     try:
-        write_parts(table, facts, path, mark)
-        place_parts(path, mark, force=force)
-    finally:
-        discard_parts(path, mark)
+        with drafting(path.parent) as mark:
+            write_parts(table, facts, path, mark)
+            place_parts(path, mark, force=force)
+    except OSError as problem:
+        raise _not_written(problem, path) from None
 
 
 def write_parts(table: pa.Table, facts: Mapping[str, object], path: Path, mark: str) -> str:
@@ -76,7 +77,7 @@ def write_parts(table: pa.Table, facts: Mapping[str, object], path: Path, mark: 
     try:
         _write_table(table, data, path)
         digest = _sync(data)
-        content = {"file": path.name, "sha256": digest, "created": now(), **facts}
+        content = manifest_content(facts, path, digest)
         manifest.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         _sync(manifest)
         return digest
@@ -84,16 +85,21 @@ def write_parts(table: pa.Table, facts: Mapping[str, object], path: Path, mark: 
         raise _not_written(problem, path) from None
 
 
+def manifest_content(facts: Mapping[str, object], path: Path, digest: str) -> dict[str, object]:
+    """What stands in the manifest beside a file."""
+    return {"file": path.name, "sha256": digest, "created": now(), **facts}
+
+
 def place_parts(path: Path, mark: str, *, force: bool) -> None:
     """Give both files their names, or neither."""
     try:
-        _move_both(_parts(path, mark), [path, manifest_path(path)], force=force)
+        place_together(_parts(path, mark), [path, manifest_path(path)], force=force)
     except OSError as problem:
         raise _not_written(problem, path) from None
 
 
-def complete_parts(path: Path, mark: str, *, force: bool) -> None:
-    """Finish what `place_parts` may have begun before the power failed.
+def complete_parts(path: Path, mark: str, *, force: bool) -> bool:
+    """Finish what `place_parts` may have begun before the power failed; False if the names are taken.
 
     A part that is gone has got its name; what is there under that name is nobody's business any more. Without `force`,
     a file that another has put there meanwhile stays.
@@ -106,6 +112,7 @@ def complete_parts(path: Path, mark: str, *, force: bool) -> None:
             part.replace(target)
         sync_folder(path.parent)
     discard_parts(path, mark)
+    return not taken or force
 
 
 def _same(part: Path, target: Path) -> bool:
@@ -118,10 +125,7 @@ def has_parts(path: Path, mark: str) -> bool:
 
 def discard_parts(path: Path, mark: str) -> None:
     """Leave nothing of what has not been given its name."""
-    for part in _parts(path, mark):
-        for leftover in (part, part.with_suffix(".kept")):
-            with suppress(OSError):
-                leftover.unlink(missing_ok=True)
+    discard(path.parent, mark)
 
 
 def digest_of(table: pa.Table) -> str:
@@ -132,45 +136,11 @@ def digest_of(table: pa.Table) -> str:
 
 
 def _parts(path: Path, mark: str) -> list[Path]:
-    return [path.with_name(f".{mark}.{kind}.part") for kind in ("data", "manifest")]
+    return [draft_of(path, mark, kind) for kind in ("data", "manifest")]
 
 
 def _not_written(problem: OSError, path: Path) -> OutputError:
     return OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path))
-
-
-def _move_both(parts: Sequence[Path], targets: Sequence[Path], *, force: bool) -> None:
-    """Put both files in place, or neither: what was there is kept aside until the second one stands."""
-    kept = [part.with_suffix(".kept") for part in parts]
-    try:
-        for part, target, old in zip(parts, targets, kept, strict=True):
-            if force and target.exists():
-                target.replace(old)
-            place(part, target)
-        sync_folder(targets[0].parent)
-    except BaseException:
-        for part, target, old in zip(parts, targets, kept, strict=True):
-            # A target that another process wrote is not ours to remove. Ours is linked to our part, or was moved there.
-            if not part.exists() or (target.exists() and target.samefile(part)):
-                target.unlink(missing_ok=True)
-            if old.exists():
-                old.replace(target)
-        raise
-    for old in kept:
-        with suppress(OSError):
-            old.unlink(missing_ok=True)
-
-
-def place(part: Path, target: Path) -> None:
-    """Give the finished part its name, unless that name is taken."""
-    try:
-        target.hardlink_to(part)
-    except FileExistsError:
-        raise OutputError(EXISTS, hint=OVERWRITE, file=str(target)) from None
-    except OSError:  # a file system without links
-        if target.exists():
-            raise OutputError(EXISTS, hint=OVERWRITE, file=str(target)) from None
-        part.replace(target)
 
 
 def _write_table(table: pa.Table, part: Path, path: Path) -> None:
@@ -201,16 +171,6 @@ def _write_csv(table: pa.Table, part: Path) -> None:
             except pa.ArrowInvalid:
                 if quoting == "needed":
                     raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring the new names to disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _sync(path: Path) -> str:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from contextlib import suppress
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from shoal.errors import ShoalError, VaultError
+from shoal.errors import ShoalError, VaultError, VerificationError
 from shoal.progress import Progress
+from shoal.release.write import manifest_content, manifest_path
 from shoal.vault import tables
-from shoal.vault.facts import Checked, Compacted
-from shoal.vault.history import counted_erased, entries, rebuilt
+from shoal.vault.drafts import sweep_noted
+from shoal.vault.facts import Checked, Compacted, Entry
+from shoal.vault.head import new_uid, refuse_lost, stored_head
+from shoal.vault.history import counted_erased, entries, rebuild, released_again
 from shoal.vault.loading import current_epoch, load, stands
 from shoal.vault.parts import PARTS, check_part
 from shoal.vault.saving import Sums, restand
@@ -32,6 +37,10 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
     with suppress_damage(problems):
         problems += store.integrity()
     looked_at.append("database")
+    with suppress_damage(problems):
+        acknowledged = store.backend.acknowledged()
+        with store.read() as connection:
+            refuse_lost(acknowledged, stored_head(connection), store.where)
     with suppress_damage(problems), store.read() as connection:
         state = load(connection, store.where, progress)
         records = len(state.live)
@@ -50,12 +59,15 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
         for entry in known:
             if counted_erased(connection, entry.version) != entry.erased:
                 problems.append(f"release {entry.number}: not as many rows are erased as it says")
-            problems += _check_release(connection, store, entry.number, entry.epoch, entry.erased)
+            problems += _check_release(connection, store, entry)
             progress.advance(1)
         if files:
             last = {entry.file: entry for entry in known}  # a file may have been overwritten by a later release
             for entry in last.values():
-                problems += _check_file(entry.file, entry.sha256, entry.number)
+                problems += _check_files(connection, entry)
+    with suppress_damage(problems):
+        left = sweep_noted(store)
+        problems += [f"a file with originals that was never finished is left in {folder}" for folder in left]
     return Checked(not problems, problems, records, releases, looked_at)
 
 
@@ -78,30 +90,59 @@ class suppress_damage:  # reads as suppress() does
         return False
 
 
-def _check_release(connection: sa.Connection, store: Store, number: int, epoch: int, erased: int) -> list[str]:
+def _check_release(connection: sa.Connection, store: Store, entry: Entry) -> list[str]:
     """Can it be rebuilt, and is it what it promises?"""
-    release = rebuilt(connection, number, store.where)
-    if erased:  # classes without the rows of the erased may be smaller than k: they were not when they were published
+    if entry.erased:  # what is left is nobody's release: it was one when it was published
+        rebuild(connection, entry.number, store.where)
         return []
-    if release.manifest.get("hidden"):  # columns that are identifiers now: what is left need not hold what all did
+    try:
+        release = released_again(connection, entry.number, store.where)
+    except VerificationError as error:
+        return [error.message]
+    if release.manifest.get("hidden"):  # it has been verified as what it is now
         return []
-    held = current_epoch(connection, epoch, store.where)
+    held = current_epoch(connection, entry.epoch, store.where)
     by_people = release.manifest["counted"] == "people"  # who is whose is not published, nor kept for the past
     rules = held.asked if release.rules and not by_people else {}
     verdict = verify(release.table, held.schema, release.k, **rules)
-    return [] if verdict.ok else [f"release {number} does not verify: {'; '.join(verdict.reasons)}"]
+    return [] if verdict.ok else [f"release {entry.number} does not verify: {'; '.join(verdict.reasons)}"]
 
 
-def _check_file(file: str | None, sha256: str, number: int) -> list[str]:
-    """A file that has been moved elsewhere is nobody's fault; one that has been changed is."""
-    if file is None or not Path(file).is_file():
+def _check_files(connection: sa.Connection, entry: Entry) -> list[str]:
+    """Files that have been moved elsewhere are nobody's fault; ones that have been changed are."""
+    if entry.file is None:
         return []
-    try:
-        with Path(file).open("rb") as content:
+    path, problems = Path(entry.file), []
+    with suppress(OSError):
+        with path.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError:
-        return []
-    return [] if digest == sha256 else [f"release {number}: the file {file} is not as it was published"]
+        if digest != entry.sha256:
+            problems.append(f"release {entry.number}: the file {path} is not as it was published")
+    with suppress(OSError):
+        text = manifest_path(path).read_bytes()
+        if not _says(text, json.loads(_manifest_of(connection, entry.number)), path, entry.sha256):
+            problems.append(f"release {entry.number}: the manifest {manifest_path(path)} is not as it was published")
+    return problems
+
+
+def _manifest_of(connection: sa.Connection, number: int) -> str:
+    releases = tables.releases
+    return str(connection.scalar(sa.select(releases.c.manifest).where(releases.c.number == number)))
+
+
+def _says(text: bytes, facts: dict[str, object], path: Path, digest: str) -> bool:
+    """Whether a manifest says what was published. Of a column that is an identifier now, the vault does not know."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    if not isinstance(found, dict):
+        return False
+    wanted = manifest_content(facts, path, digest)
+    unknown = {"hidden", "rules", "columns"} if "hidden" in facts else set()
+    unknown |= set() if "created" in facts else {"created"}  # of a release of format 1
+    names = (found.keys() | wanted.keys()) - unknown
+    return all(name in found and name in wanted and found[name] == wanted[name] for name in names)
 
 
 def compact(store: Store) -> Compacted:
@@ -120,7 +161,7 @@ def compact(store: Store) -> Compacted:
 def copy(source: Store, target: Store, writing: sa.Connection, progress: Progress) -> None:
     """All rows of one moment, into tables that are there and empty."""
     with source.read() as reading:
-        for table in (table for table in tables.ALL if table is not tables.releases):
+        for table in (table for table in tables.COPIED if table is not tables.releases):
             names = [column.name for column in table.columns]
             several = reading.scalar(sa.select(sa.func.count()).select_from(table)) or 0
             progress.stage(f"copying {table.name.replace('_', ' ')}", several)
@@ -131,6 +172,7 @@ def copy(source: Store, target: Store, writing: sa.Connection, progress: Progres
         history = rows_of(reading, sa.select(tables.releases).where(tables.releases.c.done.is_(True)))
         if history:
             writing.execute(sa.insert(tables.releases), [{**row, "part": None} for row in history])
+    restand(writing, target.where, uid=new_uid())
 
 
 def refuse_damaged(store: Store, progress: Progress) -> None:

@@ -2,13 +2,13 @@
 
 A release is the records at a version, each in its group of then, shown as the class of its group: intervals say who was
 where, and what that looked like. The stored key repeats the order of the rows. Rows of people who have been deleted
-since cannot be rebuilt; how many there were is known.
+since cannot be rebuilt; how many there were is known, and what is left then is for the holder's eyes alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,12 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError, whole_number
+from shoal.errors import ParameterError, VaultError, VerificationError, whole_number
 from shoal.measures import Report, public_report
 from shoal.release import Release
+from shoal.release.manifest import rounded
 from shoal.release.shuffle import shuffled
+from shoal.schema import Role, Schema
 from shoal.vault import tables
 from shoal.vault.carried import from_texts
 from shoal.vault.damage import damaged
@@ -27,9 +29,10 @@ from shoal.vault.facts import Diff, Entry
 from shoal.vault.loading import VALUES, check, current_epoch, seal_of, stands
 from shoal.vault.parts import check_part
 from shoal.vault.seals import content_seal
-from shoal.vault.settings import layout_from
+from shoal.vault.settings import Epoch, layout_from
 from shoal.vault.sheets import Looks, appearances, looks_at
 from shoal.vault.store import chunks, row_of, rows_of
+from shoal.verify import verify
 
 Longs = NDArray[np.int64]
 
@@ -119,8 +122,17 @@ def members_at(connection: sa.Connection, version: int) -> Members:
     return Members(ids[order], groups[order])
 
 
-def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
-    """A release as it was published, without the rows of people who have been deleted since."""
+class Rebuilt(NamedTuple):
+    """What a vault still knows of a release: its rows in their order, but for those of people deleted since."""
+
+    table: pa.Table
+    row: Mapping[str, Any]  # of the table `releases`
+    epoch: Epoch
+    erased: int  # rows that are lacking
+
+
+def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
+    """A release from what is stored, checked."""
     check_part(connection, "releases", where)
     row = release_row(connection, number, where)
     members = members_at(connection, row["version"])
@@ -131,12 +143,15 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
     texts = _carried_texts(connection, members.ids)
     rows = shuffled(len(members.ids), row["shuffle_key"])
     rows = rows[[texts[i] is not None for i in rows]] if None in texts else rows
-    looks, shown = _shown(connection, row["version"], members, where)
+    looks = looks_at(connection, row["version"], where)
+    shown = looks.at(members.groups[rows])
+    if (shown < 0).any():
+        raise damaged(where, "what a release looked like is lost")
     carried = from_texts([texts[i] or "" for i in rows], carried_types, where)
     columns = {
         name: carried[name].combine_chunks()
         if name in carried.column_names
-        else looks.cells[name].combine_chunks().take(pa.array(shown[rows])).dictionary_decode()
+        else looks.cells[name].combine_chunks().take(pa.array(shown)).dictionary_decode()
         for name in order
     }
     table = pa.table(columns)
@@ -149,13 +164,66 @@ def rebuilt(connection: sa.Connection, number: int, where: str) -> Release:
         check(where, sums, "groups", seal_of(connection, tables.GROUP), "groups")
     elif content_seal(table) != row["content"]:
         raise damaged(where, f"release {number} is not what was published")
-    manifest = json.loads(row["manifest"])
-    if erased:
-        manifest |= {"rows": table.num_rows, "erased": erased}
-    report = Report(table.num_rows, row["classes"], row["smallest_class"])
-    if table.num_rows and not manifest.get("hidden"):
-        report, _ = public_report(table, epoch.schema)
-    return Release(table, manifest=manifest, public=report, number=number, erased=erased)
+    return Rebuilt(table, row, epoch, erased)
+
+
+def released_again(connection: sa.Connection, number: int, where: str, sources: Sequence[str] = ()) -> Release:
+    """A release as it was published, row by row.
+
+    Guarantee: it is what the verifier passed when it was published; or, where a column has become an identifier since,
+    what is left of it without that column, verified anew and with a manifest of its own. A release in which somebody
+    has been deleted since is refused: held against the published file, what is left would show who.
+    """
+    again = rebuild(connection, number, where)
+    if again.erased:
+        lacking = "1 of its rows is" if again.erased == 1 else f"{again.erased} of its rows are"
+        raise VaultError(
+            f"release {number} cannot be made again: {lacking} of people who have been deleted since, and what is left "
+            "would show which, beside the file that was published.",
+            hint="That file itself may be copied. What is left is for the holder's eyes alone: shoal release "
+            f"VAULT {number} -o FILE --for-holder (in Python, vault.release_rows({number})).",
+            file=where,
+        )
+    manifest = json.loads(again.row["manifest"])
+    schema = again.epoch.schema
+    hidden = manifest.get("hidden", [])
+    if hidden:
+        schema = Schema({name: column for name, column in schema.columns.items() if name not in hidden})
+        _verify_anew(again, schema, manifest, where)
+    report = Report(again.table.num_rows, again.row["classes"], again.row["smallest_class"])
+    if again.table.num_rows and schema.quasi_identifiers:
+        report, _ = public_report(again.table, schema)
+    if hidden:
+        manifest |= {
+            "equivalence_classes": report.classes,
+            "smallest_class": report.smallest_class,
+            "measures": {name: rounded(value) for name, value in report.totals.items()},
+        }
+    return Release(again.table, manifest=manifest, public=report, number=number, sources=sources)
+
+
+def _verify_anew(again: Rebuilt, schema: Schema, manifest: Mapping[str, Any], where: str) -> None:
+    """Without a column classes have become larger, if anything; but nothing is taken for granted.
+
+    Where people were counted, rows are: who is whose is not kept for the past, and there are no fewer rows than people.
+    """
+    if not schema.quasi_identifiers:
+        return
+    asked = {} if manifest["counted"] == "people" else asked_of(again.epoch.asked, schema)
+    verdict = verify(again.table, schema, manifest["k"], **asked)
+    if not verdict.ok:
+        reasons = "; ".join(verdict.reasons)
+        raise VerificationError(f"release {again.row['number']} was not made again: {reasons}.", file=where)
+
+
+def asked_of(asked: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """What was asked of the sensitive columns that a schema still has."""
+    sensitive = schema.names(Role.SENSITIVE)
+    if not sensitive:
+        return {}
+    named = {name: given for name, given in asked.items() if isinstance(given, Mapping)}
+    left = {name: {key: value for key, value in given.items() if key in sensitive} for name, given in named.items()}
+    return {**asked, **{name: given or None for name, given in left.items()}}
 
 
 def _carried_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
@@ -171,13 +239,12 @@ def _carried_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
     return texts
 
 
-def _shown(connection: sa.Connection, version: int, members: Members, where: str) -> tuple[Looks, Longs]:
-    """What groups looked like in the release of a version, and the row there of each member's group."""
-    looks = looks_at(connection, version, where)
-    try:
-        return looks, looks.at(members.groups)
-    except KeyError:
-        raise damaged(where, "what a release looked like is lost") from None
+def _numbers(looks: Looks, numbers: Longs, members: Members) -> Longs:
+    """The number of each member's class. Of a group that nobody is left of it is not known what it looked like: it
+    counts as a class of its own.
+    """
+    rows = looks.at(members.groups)
+    return np.where(rows < 0, -1 - members.groups, numbers[rows] if len(numbers) else 0)
 
 
 def difference(connection: sa.Connection, before: int, after: int, where: str) -> Diff:
@@ -187,11 +254,9 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
     check(where, json.loads(stands(connection, where)["sums"]), "groups", seal_of(connection, tables.GROUP), "groups")
     first, second = (release_row(connection, number, where) for number in (before, after))
     old, new = (members_at(connection, row["version"]) for row in (first, second))
-    (old_looks, old_rows), (new_looks, new_rows) = (
-        _shown(connection, row["version"], members, where) for row, members in ((first, old), (second, new))
-    )
+    old_looks, new_looks = (looks_at(connection, row["version"], where) for row in (first, second))
     old_number, new_number = appearances(old_looks, new_looks)
-    was, now = old_number[old_rows], new_number[new_rows]
+    was, now = _numbers(old_looks, old_number, old), _numbers(new_looks, new_number, new)
     stayed, at_old, at_new = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
     moved = int((was[at_old] != now[at_new]).sum())
     sizes_old, sizes_new = (

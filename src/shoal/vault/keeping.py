@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from shoal.maintain.live import Applied
 from shoal.progress import Progress
 from shoal.vault.carried import check_types
 from shoal.vault.erasing import erased
 from shoal.vault.facts import Rebased
+from shoal.vault.labels import forget_unused
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.reading import Followed
 from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
@@ -29,11 +32,13 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
                 restand(connection, store.where, source_position=source_position)
         return
     check_types(applied.arrivals.carried)
+    slots = live.alive()
     with store.write() as connection:
         stand = stands(connection, store.where)
         refuse_newer(stand, state.version, store.where)
         saving = Saving(store, connection, stand)
         turnovers = save_changes(saving, state, applied, kind)
+        forget_unused(saving, lambda groups: live.ids[slots[np.isin(live.labels[slots], groups)]])
         epoch = with_types(state.epoch, applied.arrivals.carried)
         if live.epoch != state.epochs_begun:  # there were too few records before: domains and frequencies are new
             epoch = frozen(epoch, live, saving.version)

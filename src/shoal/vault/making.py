@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,12 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultBusy, VaultError
+from shoal.files import draft_of, sync_folder
 from shoal.privacy.requirements import check_k
-from shoal.release.write import sync_folder
 from shoal.schema import Role, Schema
 from shoal.vault import tables
+from shoal.vault.drafts import noted_draft
+from shoal.vault.head import new_uid
 from shoal.vault.loading import State
 from shoal.vault.rebasing import save_all
 from shoal.vault.saving import Saving, now
@@ -48,7 +49,8 @@ def first_epoch(
 ) -> Epoch:
     """What a vault is held to in the beginning; what is frozen comes with the records."""
     stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
-    return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None)
+    files = tuple(str(Path(file).resolve()) for file in schema.files)
+    return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
 
 
 def make(store: Store, state: State, key_check: str | None) -> None:
@@ -59,6 +61,8 @@ def make(store: Store, state: State, key_check: str | None) -> None:
             "id": 1,
             "format": tables.FORMAT,
             "created": now(),
+            "uid": new_uid(),
+            "commits": 0,
             "version": 0,
             "epoch": state.epoch.number,
             "next_id": FIRST_ID,
@@ -94,18 +98,9 @@ def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
             raise
 
 
-def _give_name(part: Path, path: Path) -> None:
-    """Put the finished copy in its place. What lies beside an older one must not be taken for its own."""
-    older = Sqlite(str(path))
-    with older.try_to_be_writer() as worked:
-        if not worked:
-            raise VaultBusy("another process is using the file that the backup would overwrite.", file=str(path))
-        older.discard()
-        part.replace(path)
-
-
 def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], *, force: bool) -> None:
-    """A copy as a file. It gets its name when it is complete."""
+    """A copy as a file. It gets its name when it is complete; what had that name before is there until then."""
+    path = path.resolve()
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
     if path.exists() and not force:
@@ -114,16 +109,29 @@ def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None
         raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
     if path.exists() and "://" not in store.where and path.samefile(store.where):
         raise OutputError("is the vault itself.", file=str(path))
-    part = path.with_name(f".{secrets.token_hex(8)}.vault.part")
-    file = Sqlite(str(part))
-    target = Store(file)
     try:
-        fill(target, lambda writing: copy(target, writing))
-        file.settle()
-        target.close()
-        _give_name(part, path)
-        sync_folder(path.parent)
-    except BaseException:
-        target.backend.discard()
-        raise
-    target.backend.discard()  # what SQLite has put beside it
+        with noted_draft(store, path.parent) as mark:
+            draft = draft_of(path, mark, "vault")
+            target = Store(file := Sqlite(str(draft)))
+            try:
+                fill(target, lambda writing: copy(target, writing))
+                with target.explaining():
+                    file.settle()
+            finally:
+                target.close()
+            _give_name(draft, path)
+            sync_folder(path.parent)
+    except OSError as problem:
+        raise OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path)) from None
+
+
+def _give_name(draft: Path, path: Path) -> None:
+    """Put the finished copy in its place."""
+    older = Store(file := Sqlite(str(path)))
+    try:
+        with older.explaining(), file.try_to_be_writer() as worked:
+            if not worked:
+                raise VaultBusy("another process is using the file that the backup would overwrite.", file=str(path))
+            file.replace_by(draft)
+    finally:
+        older.close()

@@ -12,10 +12,38 @@ import sqlalchemy as sa
 
 from shoal.errors import VaultError
 from shoal.vault import tables
+from shoal.vault.damage import damaged
+from shoal.vault.head import new_uid
+from shoal.vault.labels import forget_all_unused
 from shoal.vault.saving import restand
+from shoal.vault.settings import digest
 from shoal.vault.store import Store
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {}
+
+def _count_commits(store: Store, connection: sa.Connection) -> None:
+    """Format 2: commits are counted, drafts noted, and labels of classes that nobody is in any more forgotten."""
+    table = _name(connection, tables.vault)
+    row = dict(connection.exec_driver_sql(f"SELECT * FROM {table}").mappings().one())  # noqa: S608  # our own name
+    if row["sha256"] != digest(row):
+        raise damaged(store.where, "it does not say where it stands")
+    for column in (tables.vault.c.uid, tables.vault.c.commits):
+        kind = column.type.compile(connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column.name} {kind}")
+    row |= {"uid": new_uid(), "commits": 0}
+    connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
+    tables.drafts.create(connection)
+    for index in tables.memberships.indexes:
+        index.create(connection)
+    forget_all_unused(store, connection)
+
+
+def _name(connection: sa.Connection, table: sa.Table) -> str:
+    """A table in a statement of our own, in the schema that the vault has."""
+    schema = (connection.get_execution_options().get("schema_translate_map") or {}).get(None)
+    return f'"{schema}"."{table.name}"' if schema else f'"{table.name}"'
+
+
+STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits}
 
 
 def format_of(store: Store) -> int:
@@ -44,5 +72,5 @@ def migrate(store: Store, wait: float) -> None:
                 raise VaultError(
                     f"has the format {number}, which this shoal cannot bring up to date.", file=store.where
                 )
-            STEPS[number](connection)
+            STEPS[number](store, connection)
         restand(connection, store.where, format=tables.FORMAT)

@@ -15,6 +15,8 @@ from shoal.records.reading import read_for
 from shoal.schema import Schema
 from shoal.vault import care, making, publishing, tables
 from shoal.vault.damage import readable
+from shoal.vault.drafts import sweep_noted
+from shoal.vault.head import refuse_lost, stored_head
 from shoal.vault.keys import KeyHash, right_secret
 from shoal.vault.loading import State, current_epoch, stands
 from shoal.vault.migrations import format_of, migrate
@@ -109,8 +111,10 @@ def opened(where: str | Path, key_secret: str | bytes | None, wait: float) -> Op
 
 
 def _described(store: Store, key_secret: str | bytes | None) -> Opened:
+    acknowledged = store.backend.acknowledged()
     with readable(store.where), store.read() as connection:
         stand = stands(connection, store.where)
+        refuse_lost(acknowledged, stored_head(connection), store.where)
         epoch = current_epoch(connection, stand["epoch"], store.where)
     hashing = right_secret(key_secret, stand["key_check"], store.where)
     return Opened(store, epoch, hashing, stand["key_check"] is not None)
@@ -120,6 +124,7 @@ def _tidy(store: Store) -> None:
     """Finish or undo what a publisher has left behind who is no more; if one is at work, leave it to him."""
     with readable(store.where):
         left_behind = publishing.unfinished(store)
+        sweep_noted(store)
     if left_behind:
         with store.explaining(), store.backend.try_to_be_writer() as worked:
             if worked:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.vault import tables
+from shoal.vault.head import Head
 from shoal.vault.store import Row
 
 DEFAULT_SCHEMA = "shoal"
@@ -35,6 +36,7 @@ MEANINGS = {
 
 class Postgres:
     in_memory = False
+    keeps_head = False  # that a server loses no commit is its own matter
 
     def __init__(self, url: str) -> None:
         try:
@@ -160,6 +162,12 @@ class Postgres:
     def size(self, connection: sa.Connection) -> int | None:
         names = [f'"{self.schema}"."{table.name}"' for table in tables.ALL]
         return sum(int(connection.scalar(sa.select(sa.func.pg_total_relation_size(name))) or 0) for name in names)
+
+    def acknowledged(self) -> Head | None:
+        return None
+
+    def acknowledge(self, head: Head) -> None:
+        """Nothing: see `keeps_head`."""
 
     def close(self) -> None:
         self.engine.dispose()

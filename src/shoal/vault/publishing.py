@@ -15,7 +15,6 @@ temporary files and the row are removed, after it the files get their names. No 
 from __future__ import annotations
 
 import platform
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from shoal.anonymize import released
 from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
+from shoal.files import new_mark
 from shoal.progress import Progress
 from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
@@ -34,6 +34,7 @@ from shoal.release.write import complete_parts, digest_of, discard_parts, has_pa
 from shoal.vault import tables
 from shoal.vault.history import last_release
 from shoal.vault.loading import State, stands
+from shoal.vault.parts import seal_of_part
 from shoal.vault.saving import Sums, now, refuse_newer, restand
 from shoal.vault.seals import content_seal, seal_rows
 from shoal.vault.settings import as_json
@@ -84,6 +85,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         facts={
             "release": number,
             "published": published,
+            "created": published,
             "previous": None if last is None else {"release": last["number"], "sha256": last["sha256"]},
         },
     )
@@ -126,14 +128,22 @@ def keep(store: Store, publication: Publication, progress: Progress) -> None:
     """A release that goes to no file: one transaction."""
     progress.stage("storing")
     publication.row["sha256"] = digest_of(publication.release.table)
-    with store.write() as connection:
-        _enter(store, connection, publication)
+    try:
+        with store.write() as connection:
+            _enter(store, connection, publication)
+    except BaseException:
+        if not _happened(store, publication):
+            raise
 
 
 def keep_and_write(store: Store, publication: Publication, path: Path, progress: Progress, *, force: bool) -> None:
-    """A release that goes to a file as well: the four steps."""
+    """A release that goes to a file as well: the four steps.
+
+    Guarantee: if this raises before the third step is done, nothing is left of it. From then on the release has
+    happened: either this returns, or an error says that the release is in the history and its file is not.
+    """
     path = path.absolute()
-    mark = secrets.token_hex(8)
+    mark = new_mark()
     row, release = publication.row, publication.release
     number = row["number"]
     row |= {"file": str(path), "host": platform.node(), "part": mark, "overwrites": force}
@@ -148,27 +158,51 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
             connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
             _enter(store, connection, publication)
     except BaseException:
-        with suppress(VaultError):  # if it does not work now, the next one to come does it
-            _withdraw(store, number, path, mark)
-        raise
+        if not _happened(store, publication):
+            with suppress(VaultError):  # if it does not work now, the next one to come does it
+                _withdraw(store, number, path, mark)
+            raise
     _place(store, number, path, mark, force=force)
+
+
+def _happened(store: Store, publication: Publication) -> bool:
+    """Whether the commit has worked, and only word of it was lost. If that cannot be told either, the error stands."""
+    releases, row = tables.releases, publication.row
+    this = releases.c.number == row["number"], releases.c.published == row["published"]
+    try:
+        with store.read() as connection:
+            key = connection.scalar(sa.select(releases.c.shuffle_key).where(*this, releases.c.done.is_(True)))
+            return key is not None and bytes(key) == row["shuffle_key"]
+    except VaultError:
+        return False
 
 
 def _place(store: Store, number: int, path: Path, mark: str, *, force: bool) -> None:
     """The last step. If it is interrupted, the next one to come takes it again."""
-    problem = None
     try:
         place_parts(path, mark, force=force)
     except OutputError as refused:
-        problem = OutputError(
+        with suppress(VaultError):  # if it does not work now, the next one to come tries again to give it its name
+            _forget_file(store, number)
+            discard_parts(path, mark)
+        raise OutputError(
             f"{refused.message.rstrip('.')}; release {number} is in the history, but not in this file.",
             hint=f"Write it elsewhere: shoal release VAULT {number} -o FILE.",
             file=refused.file,
-        )
+        ) from None
     discard_parts(path, mark)
-    _forget_mark(store, number)
-    if problem is not None:
-        raise problem
+    with suppress(VaultError):  # it has happened; the next one to come finds that nothing is left to do
+        _forget_mark(store, number)
+
+
+def _forget_file(store: Store, number: int) -> None:
+    """The release is in the history, and in no file."""
+    this = tables.releases.c.number == number
+    with store.write() as connection:
+        connection.execute(sa.update(tables.releases).where(this).values(file=None, part=None))
+        sums = Sums(stands(connection, store.where)["sums"])
+        sums.set("releases", seal_of_part(connection, "releases"))
+        restand(connection, store.where, sums=sums.text())
 
 
 def _enter(store: Store, connection: sa.Connection, publication: Publication) -> None:
@@ -200,7 +234,9 @@ def recover(store: Store) -> None:
             _withdraw(store, row["number"], path, row["part"])
             continue
         with suppress(OSError):  # the release is in the history, and can be written again
-            complete_parts(path, row["part"], force=row["overwrites"])
+            if not complete_parts(path, row["part"], force=row["overwrites"]):
+                _forget_file(store, row["number"])
+                continue
         _forget_mark(store, row["number"])
 
 
@@ -213,15 +249,13 @@ def unfinished(store: Store) -> list[dict[str, Any]]:
 
 
 def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:
-    """Nothing is left of a release that was only intended; unless it did become part of the history."""
+    """Nothing is left of a release that was only intended."""
     releases = tables.releases
-    this = releases.c.number == number, releases.c.part == mark
-    with store.read() as connection:
-        if connection.scalar(sa.select(releases.c.done).where(*this)):
-            return  # the commit has worked, and only word of it was lost
     discard_parts(path, mark)  # first: it may be room that is lacking
     with store.write() as connection:
-        connection.execute(sa.delete(releases).where(*this))
+        connection.execute(
+            sa.delete(releases).where(releases.c.number == number, releases.c.part == mark, releases.c.done.is_(False))
+        )
 
 
 def _forget_mark(store: Store, number: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     if "k" in given:
         given["k"] = check_k(given["k"])
     if "schema" in given:
+        given["files"] = tuple(str(Path(file).resolve()) for file in given["schema"].files)
         given["schema"] = schema_from(schema_facts(given["schema"]))  # as it will be when it is opened
     return replace(epoch, number=epoch.number + 1, **given)
 
@@ -149,6 +151,7 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
             continue
         layout["order"] = [name for name in layout["order"] if name not in hidden]
         manifest["columns"] = {name: facts for name, facts in manifest["columns"].items() if name not in hidden}
+        manifest["rules"] = [rule for rule in manifest["rules"] if rule["column"] not in hidden]
         manifest["hidden"] = [*manifest.get("hidden", []), *gone]
         changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
         connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))

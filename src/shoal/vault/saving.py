@@ -56,6 +56,7 @@ class Sums:
 def restand(connection: sa.Connection, where: str, **changed: object) -> None:
     """Change where the vault stands, and seal it."""
     row = {**stands(connection, where), **changed}
+    row["commits"] += 1
     connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
 
 
@@ -78,6 +79,7 @@ class Saving:
         self.sums = Sums(stand["sums"])
         shown = connection.scalar(sa.select(sa.func.max(tables.releases.c.version)))
         self.published = -1 if shown is None else int(shown)  # the last version that a release shows
+        self.erased: list[tuple[int, int, int]] = []  # where people were shown who are erased: group, since, until
         self.gone: list[str] = []  # carried values of records that are no more, or are different now
 
     # Parts of a batch
@@ -243,10 +245,12 @@ class Saving:
         """Releases that show records with these numbers have so many rows less that can be rebuilt."""
         releases, columns = tables.releases, ("number", "version", "erased")
         history = self.connection.execute(sa.select(*(releases.c[name] for name in columns))).all()
-        shown = rows_among(self.connection, tables.memberships, ["since", "until"], "record_id", ids) if history else []
+        stays = ["group_id", "since", "until"]
+        shown = rows_among(self.connection, tables.memberships, stays, "record_id", ids) if history else []
         if not shown:
             return
-        since, until = np.array(shown, np.int64).T
+        self.erased += shown
+        _, since, until = np.array(shown, np.int64).T
         for number, version, erased in history:
             several = int(((since <= version) & (until > version)).sum())
             if several:

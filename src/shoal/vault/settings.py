@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any
@@ -43,6 +43,7 @@ class Epoch:
     carried: pa.Schema  # types of the columns that are published as they are
     domains: Mapping[str, tuple[float, float]]  # of quasi-identifiers that are numbers or days
     reference: dict[str, Distribution] | None
+    files: Sequence[str] = ()  # that the schema came from: no release is written over them
 
     def settings(self, version: int = 0) -> Settings:
         """For a live partition. `version`: a seed makes the same choices only once."""
@@ -70,6 +71,7 @@ class Epoch:
                 "maintainer": self.maintainer,
                 "method": self.method,
                 "seed": self.seed,
+                "files": list(self.files),
             },
             "layout": self.layout(),
             "frozen": {"domains": {name: list(ends) for name, ends in self.domains.items()}, "reference": reference},

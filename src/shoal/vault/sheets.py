@@ -31,10 +31,16 @@ class Looks(NamedTuple):
     cells: pa.Table
 
     def at(self, groups: Longs) -> Longs:
-        """The rows of these groups; raises KeyError if one is not there."""
-        if not np.isin(groups, self.groups).all():
-            raise KeyError
-        return np.searchsorted(self.groups, groups)
+        """The rows of these groups; −1: it is not there, because nobody is left who was in it."""
+        return np.where(np.isin(groups, self.groups), np.searchsorted(self.groups, groups), -1)
+
+    def only(self, keep: NDArray[np.bool_]) -> Looks:
+        """Some of the groups; no label of another stays behind in a dictionary."""
+        cells = self.cells.filter(pa.array(keep)) if self.cells.num_columns else self.cells  # all may be hidden
+        columns = {name: cells[name].combine_chunks().dictionary_decode() for name in cells.column_names}
+        return Looks(
+            self.groups[keep], pa.table({name: column.dictionary_encode() for name, column in columns.items()})
+        )
 
 
 def appearances(*several: Looks) -> list[Longs]:
@@ -109,7 +115,7 @@ def next_sheet(connection: sa.Connection, version: int, looks: Looks, where: str
     several = sum(len(one.groups) // 8 for one in sheets[1:]) + int(changed.sum())
     if several > MOST_REPLAYED * len(looks.groups):
         return sheet(version, version, looks)
-    return sheet(version, sheets[0].version, Looks(looks.groups[changed], looks.cells.filter(pa.array(changed))))
+    return sheet(version, sheets[0].version, looks.only(changed))
 
 
 def _sheets_at(connection: sa.Connection, version: int) -> list[Sheet]:

@@ -22,12 +22,14 @@ from sqlalchemy.exc import DBAPIError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.vault import tables
+from shoal.vault.head import Head, acknowledge, acknowledged_head
 from shoal.vault.store import Row
 
 IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
 CACHE_KIB = 64 * 1024
 BESIDE = ("-wal", "-shm", "-journal")
+HEAD = ".head"
 
 NO_ROOM = ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again.")
 UNREADABLE = ("the vault is damaged: SQLite cannot read it.", "Restore a backup: shoal restore BACKUP VAULT.")
@@ -55,8 +57,12 @@ class Sqlite:
         if "\0" in path:
             raise ParameterError("a path cannot hold a zero byte.")
         self.in_memory = path == IN_MEMORY
-        self.path = Path(path).absolute()  # the process may go elsewhere
+        self.keeps_head = not self.in_memory
+        # Through links, and from the root: the process may go elsewhere, and the log and the lock must be one, whatever
+        # name the vault is opened by.
+        self.path = _real(path)
         self.where = path
+        self._acknowledged: Head | None = None
         self._turns = threading.Lock()  # of writers, where there is no file to lock
         # Of a file, a connection for every transaction that is open; of a database in memory there is but one.
         pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool}
@@ -97,6 +103,12 @@ class Sqlite:
             return False
         if self.path.is_dir():
             raise VaultError("is a folder, not a vault.", file=self.where)
+        if self.path.stat().st_nlink > 1:
+            raise VaultError(
+                "has a second name (a hard link); its log and its lock would be found under one of them only.",
+                hint="Remove the other name, or make a copy with: shoal backup.",
+                file=self.where,
+            )
         if not self.path.stat().st_size:  # the making of a vault has got this far, or somebody has made room for one
             return False
         # Through SQLite, never by opening the file: closing it again would take from this process the locks that
@@ -129,9 +141,36 @@ class Sqlite:
 
     def _remove(self) -> None:
         self.close()
-        for path in (self.path, *map(self._beside, BESIDE)):
+        for path in (self.path, *map(self._beside, (*BESIDE, HEAD))):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        """Bring everything into the one file, and close it."""
+        with self.engine.connect() as connection:
+            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").first()
+        if busy is not None and busy[0]:
+            raise VaultBusy("somebody is using the file.", hint="Try again.", file=self.where)
+        self.close()
+
+    def acknowledged(self) -> Head | None:
+        return acknowledged_head(self._beside(HEAD)) if self.keeps_head else None
+
+    def acknowledge(self, head: Head) -> None:
+        if head != self._acknowledged:
+            acknowledge(self._beside(HEAD), head)
+            self._acknowledged = head
+
+    def replace_by(self, draft: Path) -> None:
+        """Put a complete vault in the place of this file, whatever that is. It is there, or what was there still is."""
+        if self._beside("-wal").exists():  # it would be taken for the new file's own: first into its own file with it
+            self.settle()
+            for suffix in BESIDE:
+                self._beside(suffix).unlink(missing_ok=True)
+        draft.replace(self.path)
+        for suffix in (HEAD, ".lock"):
+            with suppress(OSError):
+                self._beside(suffix).unlink(missing_ok=True)
 
     @contextmanager
     def try_to_be_writer(self) -> Iterator[bool]:
@@ -199,11 +238,6 @@ class Sqlite:
                     file=self.where,
                 )
 
-    def settle(self) -> None:
-        """Bring everything into the one file."""
-        with self.engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-
     def size(self, connection: sa.Connection) -> int | None:
         if self.in_memory:
             return None
@@ -212,6 +246,13 @@ class Sqlite:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def _real(path: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):  # links in a circle: SQLite will say that it cannot be opened
+        return Path(path).absolute()
 
 
 def _begin(connection: sa.Connection) -> None:

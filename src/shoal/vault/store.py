@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
+from shoal.vault.head import Head, stored_head
 
 Row = tuple[Any, ...]
 
@@ -33,6 +34,7 @@ class Backend(Protocol):
 
     where: str  # for messages: no password in it
     in_memory: bool
+    keeps_head: bool  # the last commit is remembered apart from the database
     engine: sa.Engine
 
     def exists(self) -> bool:
@@ -67,6 +69,12 @@ class Backend(Protocol):
     def size(self, connection: sa.Connection) -> int | None:
         """Bytes on disk."""
 
+    def acknowledged(self) -> Head | None:
+        """The last commit that was acknowledged, where that is remembered."""
+
+    def acknowledge(self, head: Head) -> None:
+        """Remember that, before anybody is told of the commit."""
+
     def close(self) -> None: ...
 
 
@@ -92,6 +100,9 @@ class Store:
             connection = connection.execution_options(shoal_writes=True)
             with connection.begin():
                 yield connection
+                head = stored_head(connection) if self.backend.keeps_head else None
+            if head is not None:
+                self.backend.acknowledge(head)
 
     @contextmanager
     def writer(self, wait: float) -> Iterator[None]:

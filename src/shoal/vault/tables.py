@@ -3,7 +3,8 @@
 Versions count batches: the vault's version goes up by one with every batch of changes, and a release is what the
 records were at a version. An interval `since … until` holds the versions from `since` on and before `until`.
 
-Format 1. A change of this file is a new format: raise FORMAT, and add a step to `migrations.py`.
+Format 2 (1: no `uid`, `commits` and `drafts`, no index of memberships by group). A change of this file is a new
+format: raise FORMAT, and add a step to `migrations.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sqlalchemy import (
     Text,
 )
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
 
 COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}  # SQLite keeps rows in the primary key itself
@@ -38,6 +39,8 @@ vault = Table(
     Column("id", Integer, primary_key=True),  # 1
     Column("format", Integer, nullable=False),  # of these tables
     Column("created", Text, nullable=False),  # UTC
+    Column("uid", Text),  # tells this vault from its copies
+    Column("commits", BigInteger),  # how many there have been: see head.py
     Column("version", BigInteger, nullable=False),  # of the last batch
     Column("epoch", Integer, nullable=False),
     Column("next_id", BigInteger, nullable=False),  # of records; no number is used twice
@@ -104,6 +107,7 @@ memberships = Table(
     Column("since", BigInteger, primary_key=True, autoincrement=False),
     Column("until", BigInteger, nullable=False),
     Column("group_id", BigInteger, nullable=False),
+    Index("memberships_group", "group_id"),  # who else was in the group of somebody who is deleted
     **COMPACT,
 )
 
@@ -175,6 +179,17 @@ releases = Table(
     Column("overwrites", Boolean, nullable=False),  # whether what was there before may go
 )
 
+# Files with originals (backups, exports) that somebody is making, or was when the process ended: whoever opens the
+# vault next removes what is left of those. Not part of a copy.
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("mark", Text, primary_key=True),  # of the hidden files: `.MARK.….part`
+    Column("folder", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("begun", Text, nullable=False),  # UTC
+)
+
 # The columns in which rows are written, read and sealed; the first is a number.
 RECORD = ("id", "key", "person", "cells", "carried", "group_id", "since")
 GROUP = ("id", "group_id", "since")  # of a record
@@ -186,4 +201,5 @@ BATCH = tuple(column.name for column in batches.columns)
 TOUCH = ("version", "records")
 RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "part"))  # how far it is
 
-ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases)
+ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases, drafts)
+COPIED = tuple(table for table in ALL if table is not drafts)

@@ -7,7 +7,7 @@ Both keep what they have read of the records: what has been changed meanwhile is
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from shoal.schema import Role, Schema
 from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
 from shoal.vault.damage import readable
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+from shoal.vault.private import check_private, write_private
 from shoal.vault.reading import Followed
 from shoal.vault.rebasing import originals
 from shoal.vault.settings import schema_facts
@@ -205,17 +206,42 @@ class Vault:
         with self._reading() as connection:
             return standing.status(connection, self._store, keys_hashed=self._keys_hashed)
 
-    def groups(self) -> pa.Table:
-        """The group of every record: columns `key` and `group`. Stays with the holder."""
-        with self._read_in_turn, self._reading() as connection:
-            records = self._groups.now(connection, self.where)
-            return pa.table({"key": records["key"], "group": records["group_id"]})
+    def groups(self, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
+        """The group of every record: columns `key` and `group`. Stays with the holder.
 
-    def export(self) -> pa.Table:
-        """Every record as it came, but for identifiers. Stays with the holder."""
-        with self._read_in_turn, self._reading() as connection:
-            epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
-            return originals(connection, epoch, self._originals.now(connection, self.where), self.where)
+        `output`: a .csv or .parquet file that is written as well, for its owner's eyes alone.
+        """
+
+        def made() -> pa.Table:
+            with self._read_in_turn, self._reading() as connection:
+                records = self._groups.now(connection, self.where)
+                return pa.table({"key": records["key"], "group": records["group_id"]})
+
+        return self._for_holder(made, output, force=force)
+
+    def export(self, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
+        """Every record as it came, but for identifiers. Stays with the holder. `output` is as for `groups`."""
+
+        def made() -> pa.Table:
+            with self._read_in_turn, self._reading() as connection:
+                epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
+                return originals(connection, epoch, self._originals.now(connection, self.where), self.where)
+
+        return self._for_holder(made, output, force=force)
+
+    def _sources(self) -> list[str]:
+        """The files that releases are made from: none is written over them."""
+        return [*([] if "://" in self.where else [str(Path(self.where).resolve())]), *self._epoch.files]
+
+    def _for_holder(self, make: Callable[[], pa.Table], output: str | Path | None, *, force: bool) -> pa.Table:
+        """A table that nobody else may see; written, if asked for, so that only its owner can read it."""
+        path = None if output is None else _path(output)
+        if path is not None:
+            check_private(path, force=force, vault=self.where)
+        table = make()
+        if path is not None:
+            write_private(self._store, table, path, force=force)
+        return table
 
     def releases(self) -> list[Entry]:
         """The history, oldest first."""
@@ -223,9 +249,26 @@ class Vault:
             return history.entries(connection, self.where)
 
     def release(self, number: int) -> Release:
-        """A release as it was published: the same rows in the same order, but for people who were deleted since."""
+        """A release as it was published: the same rows in the same order.
+
+        Guarantee: as for every `Release`, it has passed the verifier. A release that shows people who have been deleted
+        since is refused with VaultError: `release_rows` has what is left of it.
+        """
         with self._reading() as connection:
-            return history.rebuilt(connection, number, self.where)
+            return history.released_again(connection, number, self.where, self._sources())
+
+    def release_rows(self, number: int, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
+        """What is left of a release: its rows in their order, but for those of people who have been deleted since.
+
+        Stays with the holder: it need not be k-anonymous, and beside the published file it shows who was deleted.
+        `output` is as for `groups`.
+        """
+
+        def made() -> pa.Table:
+            with self._reading() as connection:
+                return history.rebuild(connection, number, self.where).table
+
+        return self._for_holder(made, output, force=force)
 
     def diff(self, before: int, after: int) -> Diff:
         """What has become of one release in another."""
@@ -366,7 +409,7 @@ class Vault:
         """
         path = None if output is None else _path(output)
         if path is not None:
-            check_target(path, force=force, source=None if "://" in self.where else self.where)
+            check_target(path, force=force, sources=self._sources())
         with self._writing(progress) as state:
             publication = publishing.prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged)
             if not dry_run and path is None:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.options import Force, MaybeOutput, Output, VaultPlace, named, opened
-from shoal.cli.vault.private import check_private, write_private
 
 GROUP = "group"
 
@@ -27,13 +26,8 @@ def groups(
 
     That file is the holder's alone: whoever has it can undo the releases. It is made so that only you can read it.
     """
-    if output is not None:
-        check_private(output, force=force, vault=vault)
     with opened(vault) as held:
-        table = held.groups()
-    sizes = _sizes(table)
-    if output is not None:
-        write_private(table, output, force=force)
+        sizes = _sizes(held.groups(output, force=force))
     if as_json:
         print_json({**sizes, "output": None if output is None else str(output)})
         return
@@ -52,7 +46,7 @@ def groups(
             markup=False,
         )
     else:
-        _say_private(output, "which key is in which group: whoever has it can undo the release")
+        say_private(output, "which key is in which group: whoever has it can undo the release")
 
 
 @command
@@ -64,15 +58,13 @@ def export(
     show_values: ShowValues = False,
 ) -> None:
     """Write the originals that the vault holds, to a file that its owner alone can read."""
-    check_private(output, force=force, vault=vault)
     with opened(vault) as held:
-        table = held.export()
-    write_private(table, output, force=force)
+        table = held.export(output, force=force)
     if as_json:
         print_json({"records": table.num_rows, "columns": table.column_names, "output": str(output)})
     else:
         screen.print(f"[bold green]✓[/] {plural(table.num_rows, 'record')} as they are, not anonymized.")
-        _say_private(output, "the originals")
+        say_private(output, "the originals")
 
 
 def _sizes(table: pa.Table) -> dict[str, Any]:
@@ -88,5 +80,6 @@ def _sizes(table: pa.Table) -> dict[str, Any]:
     }
 
 
-def _say_private(output: Path, holds: str) -> None:
+def say_private(output: Path, holds: str) -> None:
+    """Where a file is that is for the holder's eyes alone, and what is in it."""
     screen.print(f"Written: {output} ({holds}; only you can read it)", soft_wrap=True, markup=False)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.vault.holding import say_private
 from shoal.cli.vault.options import (
     WAIT,
     DryRun,
@@ -25,7 +26,7 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
-from shoal.release.write import check_target, manifest_path
+from shoal.release.write import manifest_path
 from shoal.vault.facts import Diff, Entry
 
 
@@ -46,8 +47,6 @@ def publish(
 
     Exit code 1 if the answer is no: what is asked for does not hold, or nothing has changed since the last release.
     """
-    if output is not None:
-        check_target(output, force=force, source=vault)
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
         made = held.publish(output, even_if_unchanged=even_if_unchanged, force=force, dry_run=dry_run, progress=bar)
     if as_json:
@@ -85,25 +84,37 @@ def release(
     vault: VaultPlace,
     n: Number,
     output: Output,
+    for_holder: Annotated[
+        bool,
+        typer.Option(
+            "--for-holder", help="What is left of it where people have been deleted since: for your eyes alone."
+        ),
+    ] = False,
     force: Force = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Write a release again, as it was published.
 
-    Without the rows of records that have been deleted since: the vault does not keep what they said.
+    A release that shows people who have been deleted since cannot be written again: the vault does not keep what they
+    said, and what is left would show who they were. --for-holder writes that to a file that only you can read.
     """
-    check_target(output, force=force, source=vault)
+    if for_holder:
+        with opened(vault) as held:
+            rows = held.release_rows(n, output, force=force).num_rows
+        if as_json:
+            print_json({"number": n, "output": str(output), "manifest": None, "rows": rows})
+        else:
+            screen.print(f"What is left of release {n}: {plural(rows, 'row')}. It has not been verified.")
+            say_private(output, "not to be published")
+        return
     with opened(vault) as held:
         again = held.release(n)
         again.write(output, force=force)
     if as_json:
-        print_json({**_facts(again, output), "rows": again.table.num_rows, "erased": again.erased})
+        print_json(_facts(again, output))
         return
     screen.print(f"[bold green]✓[/] Release {n} as it was published: {plural(again.table.num_rows, 'row')}.")
-    if again.erased:
-        missing = plural(again.erased, "row is", "rows are")
-        screen.print(f"{missing} not in it: those records have been deleted since, and nothing of them is kept.")
     _show_place(again, output, named(vault))
 
 

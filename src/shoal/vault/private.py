@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,9 +11,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
-from shoal.release.write import EXISTS, FORMATS, OVERWRITE, place
-
-OWNER_ONLY = 0o600
+from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources
+from shoal.release.write import FORMATS
+from shoal.vault.drafts import noted_draft
+from shoal.vault.store import Store
 
 
 def check_private(path: Path, *, force: bool, vault: str) -> None:
@@ -26,29 +25,23 @@ def check_private(path: Path, *, force: bool, vault: str) -> None:
         raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
-    if path.exists() and Path(vault).exists() and path.samefile(vault):
-        raise OutputError("is the vault itself; it would be lost.", file=str(path))
+    refuse_sources(path, [] if "://" in vault else [vault])
     if path.exists() and not force:
         raise OutputError(EXISTS, hint=OVERWRITE, file=str(path))
 
 
-def write_private(table: pa.Table, path: Path, *, force: bool) -> None:
+def write_private(store: Store, table: pa.Table, path: Path, *, force: bool) -> None:
     """Write the table as `.csv` or `.parquet`: whole or not at all, its owner's alone from the first byte on."""
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
-            _write(table, file, path)
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            part.replace(path)
-        else:
-            place(part, path)
+        with noted_draft(store, path.parent) as mark:
+            draft = draft_of(path, mark, "private")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
+                _write(table, file, path)
+                file.flush()
+                os.fsync(file.fileno())
+            place_together([draft], [path], force=force)
     except OSError as problem:
         raise OutputError(f"cannot be written: {problem.strerror or type(problem).__name__}.", file=str(path)) from None
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _write(table: pa.Table, file: BinaryIO, path: Path) -> None:
