@@ -30,7 +30,7 @@ from tests.postgres import Server
 from tests.vault_worker import Moment, Script, exported, plain, sizes
 
 KIB = 1024
-BESIDE = ("-wal", "-shm", "-journal", ".lock")
+BESIDE = ("-wal", "-shm", "-journal", ".lock", ".head")
 
 
 def holds(vault: shoal.Vault, moment: Moment) -> None:
@@ -348,7 +348,7 @@ def rows(where: Path) -> dict[str, Any] | None:
     try:
         return {
             table.name: connection.execute(f"SELECT {columns(table)} FROM {table.name}").fetchall()
-            for table in tables.ALL
+            for table in tables.COPIED
         }
     except (sqlite3.Error, UnicodeError):
         return None
@@ -404,7 +404,7 @@ class Damage:
             return "something"
         changed = {
             f"{table.name}.{name}"
-            for table in tables.ALL
+            for table in tables.COPIED
             for before, now in zip(self.rows[table.name], stored[table.name], strict=False)
             for name, was, found in zip(watched(table), before, now, strict=True)
             if was != found
@@ -443,7 +443,7 @@ def test_a_truncated_file_is_never_served_in_silence(whole: Path, tmp_path: Path
 def test_check_notices_a_change_in_every_column(whole: Path, tmp_path: Path) -> None:
     damage = Damage(whole, tmp_path)
     complaints = []
-    for table in tables.ALL:
+    for table in tables.COPIED:
         for name in watched(table):
             damage.put(damage.bytes)
             change(damage.where, table, name)

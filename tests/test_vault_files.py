@@ -278,8 +278,9 @@ def test_a_changed_file_or_manifest_is_found(place: Place, tmp_path: Path) -> No
         assert vault.check().ok
         manifest = tmp_path / "r.csv.manifest.json"
         said = manifest.read_text()
-        forgeries: list[dict[str, object]] = [{"k": 30}, {"rows": 41}, {"created": "2001-01-01"}, {"more": 1}]
-        for forged in [*forgeries, {"columns": {}}, {"sha256": ""}]:
+        forgeries: list[dict[str, object]] = [{"k": 30}, {"rows": 41}, {"created": "2001-01-01"}, {"columns": {}}]
+        forgeries += [{"more": 1}, {"sha256": ""}]
+        for forged in forgeries:
             manifest.write_text(json.dumps({**json.loads(said), **forged}))
             assert "is not as it was published" in " ".join(vault.check().problems), forged
         for broken in ("", "[]", said[:-20], "\x00"):

@@ -1,8 +1,8 @@
 """Files that get their names when they are complete: whole or not at all, whatever happens meanwhile.
 
-A draft lies beside where it will be, under a hidden name that begins with a mark: `.MARK.data.part`. Its maker holds
-`.MARK.lock`, which the system takes back from a process that dies. So whoever writes to the folder next can tell which
-drafts are nobody's any more, and removes them.
+A draft lies beside where it will be, under a hidden name that begins with a mark: `.shoal-MARK.data.part`. Its
+maker holds `.shoal-MARK.lock`, which the system takes back from a process that dies. So whoever writes to the folder
+next can tell which drafts are nobody's any more, and removes them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ from shoal.errors import OutputError
 
 EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
 OWNER_ONLY = 0o600
-LOCK = re.compile(r"\.([0-9a-f]{16})\.lock")
+LOCK = re.compile(r"\.shoal-([0-9a-f]{16})\.lock")
 
 
 def new_mark() -> str:
     return secrets.token_hex(8)
 
 
+def prefix(mark: str) -> str:
+    """What the names of drafts with this mark begin with."""
+    return f".shoal-{mark}."
+
+
 def draft_of(path: Path, mark: str, kind: str) -> Path:
     """Where a file lies until it gets its name."""
-    return path.with_name(f".{mark}.{kind}.part")
+    return path.with_name(f"{prefix(mark)}{kind}.part")
 
 
 @contextmanager
@@ -90,7 +95,7 @@ def discard(folder: Path, mark: str) -> bool:
     left = False
     with suppress(OSError):
         for path in list(folder.iterdir()):
-            if path.name.startswith(f".{mark}.") and path != _lock(folder, mark):
+            if path.name.startswith(prefix(mark)) and path != _lock(folder, mark):
                 try:
                     path.unlink(missing_ok=True)
                 except OSError:
@@ -99,7 +104,7 @@ def discard(folder: Path, mark: str) -> bool:
 
 
 def _lock(folder: Path, mark: str) -> Path:
-    return folder / f".{mark}.lock"
+    return folder / f"{prefix(mark)}lock"
 
 
 def refuse_sources(target: Path, sources: Iterable[str | Path]) -> None:

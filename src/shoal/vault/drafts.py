@@ -16,7 +16,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from shoal.errors import VaultBusy, VaultError
-from shoal.files import drafting, new_mark, sweep_mark
+from shoal.files import drafting, new_mark, prefix, sweep_mark
 from shoal.vault import tables
 from shoal.vault.saving import now
 from shoal.vault.store import Store, rows_of
@@ -80,6 +80,6 @@ def sweep_noted(store: Store) -> list[str]:
 
 def _there(folder: Path, mark: str) -> bool:
     try:
-        return any(folder.glob(f".{mark}.*"))
+        return any(folder.glob(f"{prefix(mark)}*"))
     except OSError:
         return False

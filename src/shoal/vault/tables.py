@@ -184,7 +184,7 @@ releases = Table(
 drafts = Table(
     "drafts",
     metadata,
-    Column("mark", Text, primary_key=True),  # of the hidden files: `.MARK.….part`
+    Column("mark", Text, primary_key=True),  # of the hidden files: `.shoal-MARK.….part`
     Column("folder", Text, nullable=False),
     Column("host", Text, nullable=False),
     Column("begun", Text, nullable=False),  # UTC
