@@ -129,3 +129,19 @@ def test_bounds_never_take_the_name_of_another_column() -> None:
     table = PATIENTS.append_column("born_lo", pa.array(["x"] * 200))
     with pytest.raises(shoal.SchemaError, match="born_lo"):
         shoal.anonymize(table, shoal.Schema(columns=columns), k=50, bounds=True)
+
+
+def test_sets_without_end_are_refused_before_they_are_written_out() -> None:
+    """Every row of a group repeats all of its values: 2 000 rows of 2 000 long names are 1.6 GB of text."""
+    schema = shoal.Schema(columns={"q": {"role": "quasi-identifier", "type": "categorical", "generalize": "set"}})
+    table = pa.table({"q": [f"{i:0400d}" for i in range(2000)]})
+    pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(shoal.SchemaError, match=r"'q' would be published as 1\.5 GiB.*smaller k") as refused:
+            shoal.anonymize(table, schema, k=2000, method="mondrian")
+    finally:
+        pa.set_memory_pool(usual)
+    assert "0001999" not in str(refused.value)
+    assert pool.max_memory() < 50_000_000
+    assert shoal.anonymize(table, schema, k=200, method="mondrian").table.num_rows == 2000

@@ -16,11 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError
+from shoal.records.csv_files import CsvFile, Expected
 from shoal.records.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number, plain
-from shoal.records.reading import read
+from shoal.records.reading import typed
+from shoal.records.sources import open_source
 from shoal.schema import ColumnType, Role, Schema
 
 MISSING = ("?", "NA", "N/A", "n/a", "null", "NULL", "None")
+NO_VALUE = ("", "na", "n a", "nan", "null", "nil", "none", "no", "missing", "unknown", "not known", "empty", "x")
+SEVERAL = 3  # columns that show that the first line is a header
 NEARLY_UNIQUE = 0.9
 ACTS_LIKE_A_KEY = 0.5
 
@@ -63,6 +67,7 @@ class Proposal:
 
     guesses: list[Guess]
     missing: list[str] = field(default_factory=list)
+    header: bool | None = None  # False: the file has none, and the names are made up
 
     @property
     def warnings(self) -> list[str]:
@@ -77,13 +82,15 @@ class Proposal:
             }
             for guess in self.guesses
         }
-        return Schema(columns=columns, missing=self.missing)
+        return Schema(columns=columns, missing=self.missing, header=self.header)
 
     def toml(self) -> str:
         lines = [
             "# A first guess at what each column is. Look it over: nobody but you knows what an attacker may know.",
             "# Roles: identifier, key, person, quasi-identifier, sensitive, insensitive.",
         ]
+        if self.header is False:
+            lines += ["", "header = false # the columns of a file have these names by their order; rename them at will"]
         if self.missing:
             lines += ["", f"missing = {json.dumps(self.missing, ensure_ascii=False)}"]
         for guess in self.guesses:
@@ -101,15 +108,44 @@ class Proposal:
         return "\n".join(lines) + "\n"
 
 
-def propose(source: object) -> Proposal:
-    """Look at a file or table and propose a schema for it."""
-    table = read(source)
+def propose(source: object, *, header: bool | None = None) -> Proposal:
+    """Look at a file or table and propose a schema for it.
+
+    `header`: whether the first line of a CSV names the columns. If it is not said, the file has to leave no doubt: a
+    proposal shows names, and a first line that is none is a record.
+    """
+    opened = open_source(source, Expected(header=header))
+    table = typed(opened)
     if table.num_rows == 0:
-        raise DataError("the table has no records to learn from.")
+        raise DataError("the table has no records to learn from.", file=opened.file)
     found = sorted({text for name in table.column_names for text in _missing_texts(name, table[name])})
+    if isinstance(opened, CsvFile) and opened.header and header is None and not _are_names(table, ("", *found)):
+        raise DataError(
+            "the first line may be a record: nothing in the file shows that it names the columns.",
+            hint="Say --header if it does, or --no-header if it is a record (in Python, header=True or False).",
+            file=opened.file,
+            line=1,
+            values=table.column_names,
+        )
     guesses = [_guess(name, table[name], ("", *found)) for name in table.column_names]
     _keep_one_key(guesses)
-    return Proposal(guesses, found)
+    return Proposal(guesses, found, False if isinstance(opened, CsvFile) and not opened.header else None)
+
+
+def _are_names(table: pa.Table, missing: tuple[str, ...]) -> bool:
+    """Most columns, or several, have a name as columns have them, or a text above nothing but numbers or dates."""
+    telling = [name for name in table.column_names if _tells(name, table[name], missing)]
+    return len(telling) >= SEVERAL or 2 * len(telling) > table.num_columns
+
+
+def _tells(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> bool:
+    words = _words(name)
+    if words in NO_VALUE or not name[0].isalpha():  # `unknown` above numbers is the first record's
+        return False
+    if KEY.search(words) or any(re.search(pattern, words) for _, pattern in NAMES):
+        return True
+    values = as_text(name, column, missing).drop_null()
+    return _all(values, looks_like_a_number) or _all(values, _is_iso_day)
 
 
 def _missing_texts(name: str, column: pa.ChunkedArray) -> list[str]:

@@ -304,10 +304,13 @@ class Schema:
         return cls(columns, missing=content.get("missing", ()), header=content.get("header"), source=str(path))
 
     @classmethod
-    def infer(cls, table: object) -> Schema:
-        """A first guess at the schema of a table, to be looked over: see `shoal.inference`."""
+    def infer(cls, table: object, *, header: bool | None = None) -> Schema:
+        """A first guess at the schema of a table, to be looked over: see `shoal.inference`.
+
+        `header`: whether the first line of a CSV names the columns; needed if the file leaves that open.
+        """
         inference = importlib.import_module("shoal.inference")  # it reads tables, which is beyond this room
-        inferred: Schema = inference.propose(table).schema()
+        inferred: Schema = inference.propose(table, header=header).schema()
         return inferred
 
     def names(self, *roles: Role) -> list[str]:

@@ -12,6 +12,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
 from shoal.measures import MEANINGS, RISKS, Report, unique_records
+from shoal.records.reading import read_text
 
 
 @command
@@ -45,7 +46,7 @@ def measure(
         threshold=threshold,
         withheld=withheld,
     )
-    found = unique_records(shoal.read(file), described.quasi_identifiers, unique) if unique else []
+    found = unique_records(read_text(file, described.published), described.quasi_identifiers, unique) if unique else []
     if as_json:
         print_json({**report.facts(), "unique": [{"columns": list(names), "rows": rows} for names, rows in found]})
         return

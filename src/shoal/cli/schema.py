@@ -25,12 +25,20 @@ def infer(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write it; default: the screen.")
     ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first line of a CSV names the columns; needed if the file leaves that open.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Propose a schema: roles, types and hierarchies, with the reasons as comments. Look it over before you use it."""
-    proposal = propose(data)
+    proposal = propose(data, header=header)
     text = proposal.toml()
     if output is not None:
         refuse_sources(output, [data])

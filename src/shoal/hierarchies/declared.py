@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,14 +72,14 @@ class DeclaredTree:
 def from_csv(path: Path) -> DeclaredTree:
     """Rows `leaf;…;root`, without a header; paths of unequal length are allowed, trailing empty cells ignored."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise HierarchyError("the hierarchy file does not exist.", file=str(path)) from None
     except UnicodeDecodeError:
         raise HierarchyError("the hierarchy file is not UTF-8 text.", file=str(path)) from None
     except OSError as problem:
         raise HierarchyError(f"the hierarchy cannot be read: {problem.strerror}.", file=str(path)) from None
-    lines = text.splitlines()
+    lines = list(io.StringIO(text, newline=""))  # only line feeds and carriage returns end a line, as in every CSV
     delimiter = max(";", ",", "\t", key=lambda sign: sum(sign in line for line in lines))
     try:
         return from_paths(csv.reader(lines, delimiter=delimiter))

@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from shoal.errors import BatchError, DataError, Offence, ParameterError, SchemaError
 from shoal.records.codebook import CodeBook, Codes, refuse_unknown
+from shoal.records.csv_files import Expected
 from shoal.records.encode import carry
 from shoal.records.growing import Grown, grow
+from shoal.records.naming import refuse_doubtful
 from shoal.records.normalize import EXACT, as_text, is_text, refuse
+from shoal.records.reading import expected_by
 from shoal.records.sources import open_source
 from shoal.schema import Role, Schema
 
@@ -42,10 +45,13 @@ class ChangeBatch:
 
     @classmethod
     def from_table(cls, source: object, schema: Schema) -> ChangeBatch:
-        """A table, frame or file with a column `op` (insert, update, delete)."""
-        opened = open_source(source)
-        table = opened.load(opened.columns)
+        """A table, frame or file with a column `op` (insert, update, delete); without a header, the first one."""
         key_of(schema)
+        every = expected_by(schema)
+        expected = Expected({OP: lambda cell: cell.lower() in OPS, **every.tests}, schema.header)
+        opened = open_source(source, expected)
+        refuse_doubtful(opened.columns, expected.tests, opened.file)
+        table = opened.load(opened.columns)
         if OP not in table.column_names:
             raise DataError(
                 f"the changes have no column {OP!r}.", hint=f"It says of each row: {', '.join(OPS)}.", file=opened.file
@@ -62,7 +68,8 @@ class ChangeBatch:
         given: list[tuple[str, pa.Table]] = []
         for op, source in ((INSERT, inserts), (UPDATE, updates)):
             if source is not None:
-                opened = open_source(source)
+                opened = open_source(source, expected_by(schema))
+                refuse_doubtful(opened.columns, schema.columns, opened.file)
                 given.append((op, opened.load(opened.columns)))
         if deletes is not None:
             given.append((DELETE, pa.table({key: _key_array(deletes)})))
@@ -108,6 +115,19 @@ def key_of(schema: Schema) -> str:
             file=schema.source,
         )
     return names[0]
+
+
+def read_keys(schema: Schema, source: object) -> pa.ChunkedArray:
+    """The key column of a file, table or frame, whatever else it has.
+
+    Without a header a file has the keys alone, or every column of the schema.
+    """
+    key = key_of(schema)
+    expected = Expected({key: None}, schema.header, orders=([key], list(schema.columns)))
+    opened = open_source(source, expected)
+    if key not in opened.columns:
+        raise DataError(f"the table has no column {key!r}, which names the records.", file=opened.file, column=key)
+    return opened.load([key])[key]
 
 
 def check(

@@ -3,7 +3,8 @@
 A reader that guesses wrong publishes the wrong column, so it guesses only on evidence. The first row is the header if
 it holds the expected names. A file has no header if the schema says so, or if its first rows fit, place by place, what
 the schema says of every column that would be published. Anything else is refused. And quotes are checked: one that is
-never closed would swallow the records behind it into one cell.
+never closed would swallow the records behind it into one cell. No message shows a cell of the first row that may be a
+record's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -21,6 +23,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from shoal.errors import DataError, ShoalWarning
+from shoal.records.naming import some, surely_names
+from shoal.records.unicode import NOT_UTF8, broken
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 16
@@ -34,11 +38,17 @@ class Expected:
     """The columns that a file should have.
 
     Each has a test that its cells pass; None where any text may stand, which is no evidence. `header` is False if the
-    file is known to have none.
+    file is known to have none: its columns then come in one of `orders`, which differ in how many they are (if none
+    is given, in the order of the tests). Without tests nothing is known of the columns.
     """
 
-    tests: Mapping[str, Callable[[str], bool] | None]
+    tests: Mapping[str, Callable[[str], bool] | None] = field(default_factory=dict)
     header: bool | None = None
+    orders: Sequence[Sequence[str]] = ()
+
+    def by_width(self) -> dict[int, list[str]]:
+        """The names of columns without a header, by their number."""
+        return {len(order): list(order) for order in self.orders or [list(self.tests)]}
 
 
 class CsvFile:
@@ -47,40 +57,77 @@ class CsvFile:
     def __init__(self, path: Path, expected: Expected | None = None) -> None:
         self.file: str | None = str(path)
         self._path = path
+        expected = expected or Expected()
         sample = self._sample()
-        self.delimiter = _delimiter(sample, list(expected.tests) if expected else [])
-        reader = csv.reader(sample, delimiter=self.delimiter)
-        first: list[str] = next((row for row in reader if row), [])
-        if not first:
-            raise DataError("the file is empty.", file=self.file)
-        first = [cell.strip() for cell in first]
-        self._lines_before_data = reader.line_num
-        known = expected.header if expected is not None else None
-        if _is_header(first, expected) if known is None else known:
+        self.delimiter = _delimiter(sample, expected)
+        first, self._lines_before_data = self._first_row(sample)
+        self.header = _is_header(first, expected) if expected.header is None else expected.header
+        if self.header:
             self.columns = first
-            self._check_names()
-        elif expected:
-            self._take_names_from(expected, sample)
+            self._check_names(expected)
+            return
+        self._lines_before_data = 0
+        if expected.tests:
+            self._take_names_from(expected, first, sample)
         else:
             self.columns = [f"column{number}" for number in range(1, len(first) + 1)]
-            self._lines_before_data = 0
 
-    def _take_names_from(self, expected: Expected, sample: list[str]) -> None:
-        """Columns without names are taken in the schema's order: if it says so, or if the cells leave no doubt."""
-        rows = [[cell.strip() for cell in row] for row in csv.reader(sample, delimiter=self.delimiter) if row]
-        if len(rows[0]) != len(expected.tests) or not (expected.header is False or _fit(rows, expected)):
+    def _first_row(self, sample: list[str]) -> tuple[list[str], int]:
+        """The first row that is not empty, and the number of the line that it ends in."""
+        reader = csv.reader(sample, delimiter=self.delimiter, strict=True)
+        try:
+            first = next((row for row in reader if row), None)
+        except csv.Error:
+            first = []
+        if first is None:
+            raise DataError("the file is empty.", file=self.file)
+        if not first:
             raise DataError(
-                "the first line does not name the columns.",
-                hint=f"Name them: {_some(list(expected.tests))}. If the file has no header, say header = false at the "
-                f"top of the schema: its {len(expected.tests)} columns are then expected in that order.",
+                "the first line cannot be read: its quotes do not match, or a cell of it is too long.",
                 file=self.file,
                 line=1,
             )
-        self.columns = list(expected.tests)
-        self._lines_before_data = 0
+        return [cell.strip() for cell in first], reader.line_num
+
+    def _take_names_from(self, expected: Expected, first: list[str], sample: list[str]) -> None:
+        """Columns without names are taken in the schema's order: if it says so, or if the cells leave no doubt."""
+        names = expected.by_width().get(len(first))
+        if names is None or not (expected.header is False or self._fit(expected, sample)):
+            orders = [some(order) for order in expected.by_width().values()]
+            raise DataError(
+                f"the first line does not name the columns, and has {len(first)} cells.",
+                hint=f"Name them: {some(expected.tests)}. If the file has no header, say header = false at the top of "
+                f"the schema: the columns are then expected in this order: {'; or '.join(orders)}.",
+                file=self.file,
+                line=1,
+            )
+        if set(first) == set(names):
+            raise DataError(
+                "the schema says header = false, and the first line names the columns.",
+                hint="Take that line out of the file, or header = false out of the schema.",
+                file=self.file,
+                line=1,
+            )
+        self.columns = names
         if expected.header is None:
             note = f"{self.file}: no header was found; the columns are taken in the order of the schema."
             warnings.warn(note, ShoalWarning, stacklevel=2)
+
+    def _fit(self, expected: Expected, sample: list[str]) -> bool:
+        """Whether the cells pass the test of every column, and every column has one."""
+        tests = list(expected.tests.values())
+        try:
+            rows = [row for row in csv.reader(sample, delimiter=self.delimiter) if row]
+        except csv.Error:
+            return False
+        return all(
+            len(row) == len(tests)
+            and all(
+                test is not None and (not cell.strip() or test(cell.strip()))
+                for test, cell in zip(tests, row, strict=True)
+            )
+            for row in rows
+        )
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         """These columns as text, every byte of a cell kept."""
@@ -119,14 +166,18 @@ class CsvFile:
         self._check_quotes(table.num_rows)
         return table
 
-    def _check_names(self) -> None:
+    def _check_names(self, expected: Expected) -> None:
+        if any(broken(name) or "\0" in name for name in self.columns):
+            raise DataError(f"the first line is {NOT_UTF8}.", file=self.file, line=1)
+        shown = surely_names(self.columns, expected.tests)
         for name in self.columns:
             if not name or self.columns.count(name) > 1:
                 raise DataError(
                     f"the header names a column {'twice' if name else 'with an empty name'}.",
                     hint="Give every column a name of its own.",
                     file=self.file,
-                    column=name or None,
+                    column=name if name and shown else None,
+                    values=[name],
                 )
 
     def _open(self) -> BinaryIO:
@@ -141,8 +192,9 @@ class CsvFile:
                     start += stream.read(SAMPLE_BYTES)
         except OSError:
             raise DataError("the file cannot be read, or is damaged.", file=self.file) from None
-        # A line may be cut at the end of the sample, even inside a character: neither is a fault of the file.
-        lines = start.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+        # A line may be cut at the end of the sample, even inside a character: neither is a fault of the file. Nor are
+        # broken characters in columns that are never loaded.
+        lines = list(io.StringIO(start.decode("utf-8-sig", errors="surrogateescape"), newline=""))
         cut = len(start) >= SAMPLE_BYTES and len(lines) > 1
         return lines[:-1][:SAMPLE_ROWS] if cut else lines[:SAMPLE_ROWS]
 
@@ -187,44 +239,31 @@ class CsvFile:
                     line = reader.line_num + 1
                 return
         except UnicodeDecodeError:
-            fault, line = "the file is not UTF-8 text; convert it, as with iconv -f latin1 -t utf-8", 0
+            fault, line = f"the file is {NOT_UTF8}", 0
         except (csv.Error, OSError):
             fault = f"the quotes do not match in the record that begins in line {line}"
         raise DataError(f"{fault}.", file=self.file, line=line or None)
 
 
-def _delimiter(sample: list[str], names: list[str]) -> str:
-    """The sign that cuts the sample into the steadiest and widest rows, or that finds the expected names."""
+def _delimiter(sample: list[str], expected: Expected) -> str:
+    """The sign that finds the expected names, or as many columns, or cuts into the steadiest and widest rows."""
+    known = expected.by_width()
 
-    def score(sign: str) -> tuple[int, float, int]:
-        try:
-            rows = [row for row in csv.reader(sample, delimiter=sign) if row]
-        except csv.Error:
-            return 0, 0, 0
+    def score(sign: str) -> tuple[int, bool, float, int]:
+        rows: list[list[str]] = []
+        with suppress(csv.Error):  # a sign that is none leaves text behind closed quotes
+            rows.extend(row for row in csv.reader(sample, delimiter=sign, strict=True) if row)
         first = {cell.strip() for cell in rows[0]} if rows else set()
         widths = [len(row) for row in rows]
         usual = max(set(widths), key=widths.count) if widths else 0
-        return len(first & set(names)), (widths.count(usual) / len(widths) if usual > 1 else 0), usual
+        steady = widths.count(usual) / len(widths) if usual > 1 else 0
+        return len(first & set(expected.tests)), usual > 1 and usual in known, steady, usual
 
     return max(DELIMITERS, key=score)
 
 
-def _is_header(first: list[str], expected: Expected | None) -> bool:
+def _is_header(first: list[str], expected: Expected) -> bool:
     """Half of the names must be there: one of them alone may be a value that happens to be called so."""
-    if expected is not None:
+    if expected.tests:
         return 2 * len(set(first) & set(expected.tests)) >= min(len(first), len(expected.tests))
     return all(cell and not NUMBER.fullmatch(cell) for cell in first) and len(set(first)) == len(first)
-
-
-def _fit(rows: list[list[str]], expected: Expected) -> bool:
-    """Whether the cells pass the test of every column, and every column has one."""
-    tests = list(expected.tests.values())
-    return all(
-        len(row) == len(tests)
-        and all(test is not None and (not cell or test(cell)) for test, cell in zip(tests, row, strict=True))
-        for row in rows
-    )
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= 20 else f"{', '.join(names[:20])}, …"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from shoal.errors import DataError
+from shoal.records.unicode import NOT_UTF8, broken, checked, checked_names, names_of
 
 LONGEST_LINE = 1 << 24
 
@@ -35,7 +37,11 @@ class JsonLinesFile:
                     read_options=pa_json.ReadOptions(block_size=LONGEST_LINE),
                     parse_options=pa_json.ParseOptions(explicit_schema=fields),
                 )
-        except pa.ArrowInvalid:
+            checked_names(names_of(table), self.file)
+            checked(table, self.file)
+        except (pa.ArrowException, DataError):
+            table = None
+        if table is None:  # outside of the handler: Arrow's message may quote the data
             return self._read_slowly()
         # Text that looks like a date comes back as a timestamp; whether it is one is for the schema to say.
         dates = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
@@ -45,30 +51,28 @@ class JsonLinesFile:
         """Line by line: to name the broken line, or to read a field that is a number here and a text there."""
         rows: list[dict[str, object]] = []
         with pa.input_stream(str(self._path), compression="detect") as stream:
-            for number, line in enumerate(stream.read().splitlines(), start=1):
-                if not line.strip():
-                    continue
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    row = None
-                if not isinstance(row, dict):
-                    raise DataError(
-                        f"line {number} is not a JSON object.",
-                        hint='Every line must be one object, such as {"age": 39}.',
-                        file=self.file,
-                        line=number,
-                    )
-                rows.append(row)
-                if _broken_text(row):
-                    raise DataError(f"line {number} holds text that is not Unicode.", file=self.file, line=number)
+            for number, line in enumerate(stream.read().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
+                if line.strip():
+                    rows.append(self._row(line, number))
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
 
-
-def _broken_text(row: dict[str, object]) -> bool:
-    """Half of a surrogate pair, which JSON can express and UTF-8 cannot."""
-    return any(isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value) for value in row.values())
+    def _row(self, line: bytes, number: int) -> dict[str, object]:
+        row: object = None
+        fault, hint = "is not a JSON object", 'Every line must be one object, such as {"age": 39}.'
+        try:
+            text = line.decode()
+            row = json.loads(text)
+            # An escape may stand for half of a character, anywhere in the object.
+            if "\\u" in text and broken(json.dumps(row, ensure_ascii=False)):
+                row, fault, hint = None, "holds text that is not Unicode", ""
+        except UnicodeDecodeError:
+            fault, hint = f"is {NOT_UTF8}", ""
+        except (ValueError, RecursionError):
+            pass
+        if not isinstance(row, dict):
+            raise DataError(f"line {number} {fault}.", hint=hint or None, file=self.file, line=number)
+        return row
 
 
 def _column(values: list[object]) -> pa.Array:

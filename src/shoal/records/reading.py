@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from shoal.errors import DataError
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.records.csv_files import CsvFile, Expected
+from shoal.records.naming import refuse_doubtful
 from shoal.records.normalize import looks_like_a_day, looks_like_a_number
 from shoal.records.sources import ParquetFile, Source, open_source
 from shoal.schema import PUBLISHED, Column, ColumnType, Role, Schema
@@ -20,13 +21,18 @@ WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
 DECIMAL = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
-def read(source: object) -> pa.Table:
+def read(source: object, *, header: bool | None = None) -> pa.Table:
     """A table from a CSV (also compressed), Parquet or JSON-lines file, or from any frame that exports Arrow.
 
     Columns of a CSV become numbers where every cell is written like one (`10.10` becomes 10.1, `007` stays text). With
-    a schema nothing is guessed: `anonymize` reads by the types that it says.
+    a schema nothing is guessed: `anonymize` reads by the types that it says. `header`: whether the first line of a CSV
+    names the columns; if it is not said, it does if all of it are different texts.
     """
-    opened = open_source(source)
+    return typed(open_source(source, Expected(header=header)))
+
+
+def typed(opened: Source) -> pa.Table:
+    """All of a source; columns of a CSV become numbers where every cell is written like one."""
     table = opened.load(opened.columns)
     if isinstance(opened, CsvFile):
         for j, name in enumerate(table.column_names):
@@ -50,8 +56,7 @@ def read_coded(source: object, columns: Sequence[str], coded: Sequence[str]) -> 
 
 def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
     """The table that the schema describes, without its identifiers, and the file's name for messages."""
-    tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
-    opened = open_source(source, Expected(tests, schema.header))
+    opened = open_source(source, expected_by(schema))
     check_columns(schema, opened)
     dropped = schema.names(Role.IDENTIFIER)
     table = opened.load([name for name in opened.columns if name not in dropped])
@@ -62,12 +67,17 @@ def read_for(schema: Schema, source: object) -> tuple[pa.Table, str | None]:
 
 def read_some(schema: Schema, source: object, columns: Sequence[str]) -> tuple[pa.Table, str | None]:
     """Only these columns of a table that is like the schema's, whatever else it has; and the file's name."""
-    tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
-    opened = open_source(source, Expected(tests, schema.header))
+    opened = open_source(source, expected_by(schema))
     lacking = [name for name in columns if name not in opened.columns]
     if lacking:
         raise DataError(f"the table has no {_columns(lacking)}.", file=opened.file, column=lacking[0])
     return opened.load(columns), opened.file
+
+
+def expected_by(schema: Schema) -> Expected:
+    """The columns of a table that the schema describes, all of them."""
+    tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
+    return Expected(tests, schema.header)
 
 
 def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | None:
@@ -86,6 +96,7 @@ def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | N
 
 def check_columns(schema: Schema, source: Source) -> None:
     """Every column of the table has a role, and every column of the schema exists."""
+    refuse_doubtful(source.columns, schema.columns, source.file)
     lacking = [name for name in schema.columns if name not in source.columns]
     if lacking:
         raise DataError(

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from shoal.errors import DataError
 from shoal.records.csv_files import CsvFile, Expected
 from shoal.records.json_lines import JsonLinesFile
+from shoal.records.unicode import checked, checked_names, names_of
 
 CSV = (".csv", ".tsv", ".txt", ".data")
 PARQUET = (".parquet", ".pq")
@@ -40,16 +41,20 @@ class ParquetFile:
         self.file: str | None = str(path)
         self._path = path
         try:
-            self.columns = [str(name) for name in pq.read_schema(path).names]
-        except pa.ArrowInvalid:
+            names = names_of(pq.read_schema(path))
+        except pa.ArrowException:
             raise DataError("is not a Parquet file, or is damaged.", file=self.file) from None
+        except UnicodeDecodeError:
+            names = None
+        self.columns = checked_names(names, self.file)
 
     def load(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """These columns; those in `coded` with their dictionaries, which is faster and takes less room."""
         try:
-            return pq.read_table(self._path, columns=list(columns), read_dictionary=list(coded))
-        except (pa.ArrowInvalid, OSError):
+            table = pq.read_table(self._path, columns=list(columns), read_dictionary=list(coded))
+        except (pa.ArrowException, OSError):
             raise DataError("is damaged: its columns cannot be read.", file=self.file) from None
+        return checked(table, self.file)
 
 
 class Frame:
@@ -58,12 +63,11 @@ class Frame:
     file: str | None = None
 
     def __init__(self, frame: object) -> None:
-        table = frame if isinstance(frame, pa.Table) else _exported(frame)
-        self._table = table
-        self.columns = list(self._table.column_names)
+        self._table = frame if isinstance(frame, pa.Table) else _exported(frame)
+        self.columns = checked_names(names_of(self._table), self.file)
 
     def load(self, columns: Sequence[str]) -> pa.Table:
-        return self._table.select(list(columns))
+        return checked(self._table.select(list(columns)), self.file)
 
 
 def _exported(frame: object) -> pa.Table:
@@ -74,7 +78,8 @@ def _exported(frame: object) -> pa.Table:
     if table is None:
         raise DataError(f"a {type(frame).__name__} could not be read as a table.", hint="Does it work by itself?")
     # pandas sends its row labels along as a column; they are no data of the table.
-    return table.drop_columns([name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)])
+    names = checked_names(names_of(table), None)
+    return table.drop_columns([name for name in names if re.fullmatch(r"__index_level_\d+__", name)])
 
 
 def open_source(given: object, expected: Expected | None = None) -> Source:

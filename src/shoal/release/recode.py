@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.boxes.cells import cell_texts
@@ -19,6 +20,7 @@ from shoal.records.encode import Records
 from shoal.schema import ColumnType
 
 Ints = NDArray[np.int32]
+LARGEST_COLUMN = 1 << 30  # bytes of text
 
 
 def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, bounds: bool = False) -> pa.Table:
@@ -36,7 +38,9 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
         j = at[name]
         book, lo, hi = records.books[j], partition.lo[:, j], partition.hi[:, j]
         cells, cell_of_group = cell_texts(book, lo, hi, partition.codes[:, j], partition.labels)
-        labels = pa.array(cells, pa.string()).dictionary_encode()
+        labels = pa.array(cells, pa.string())
+        _refuse_endless(name, labels, cell_of_group[groups])
+        labels = labels.dictionary_encode()
         columns[name] = pa.DictionaryArray.from_arrays(
             labels.indices.take(pa.array(cell_of_group)).take(pa.array(groups)), labels.dictionary
         )
@@ -46,6 +50,20 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
                     raise SchemaError(f"the table already has a column {name + suffix!r}.", column=name + suffix)
                 columns[name + suffix] = places.take(pa.array(groups))
     return pa.table(columns)
+
+
+def _refuse_endless(name: str, cells: pa.Array, rows: NDArray[np.int64]) -> None:
+    """Sets of values are long, and every row of a group repeats its own: n rows of n values have no end."""
+    lengths = pc.fill_null(pc.binary_length(cells), 0).to_numpy()
+    published = int(lengths[rows].sum(dtype=np.int64))
+    if published > LARGEST_COLUMN:
+        raise SchemaError(
+            f"column {name!r} would be published as {published / 2**30:.1f} GiB of text, up to "
+            f"{int(lengths.max()):,} bytes in a cell; at most {LARGEST_COLUMN / 2**30:.0f} GiB make sense.",
+            hint='Say generalize = "ancestor" (with a hierarchy, if * tells too little), raise its min_level, or ask '
+            "for a smaller k.",
+            column=name,
+        )
 
 
 def plain_table(recoded: pa.Table) -> pa.Table:

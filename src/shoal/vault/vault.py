@@ -22,9 +22,8 @@ from shoal.maintain.live import Applied
 from shoal.optimize import DEFAULT_OPTIMIZER
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
-from shoal.records.changes import ChangeBatch, key_of
+from shoal.records.changes import ChangeBatch, read_keys
 from shoal.records.normalize import as_text
-from shoal.records.sources import open_source
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
@@ -521,11 +520,7 @@ class Vault:
         if isinstance(given, pa.Array | pa.ChunkedArray):
             return given
         if isinstance(given, str | Path) or hasattr(given, "__arrow_c_stream__"):
-            opened = open_source(given)
-            key = key_of(self.schema)
-            if key not in opened.columns:
-                raise ParameterError(f"the table has no column {key!r}, which names the records.", file=opened.file)
-            return opened.load([key])[key]
+            return read_keys(self.schema, given)
         if not isinstance(given, Iterable):
             raise ParameterError("delete takes a list of keys, or a file or table with the key column.")
         return given

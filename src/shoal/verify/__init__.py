@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError, ParameterError, ShoalWarning, one_of
 from shoal.privacy.requirements import PerColumn, Rule, check_k, make_rules
+from shoal.records.naming import surely_names
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.verify.models import Values, count, place_of, published_values, reached, satisfied
@@ -287,13 +288,18 @@ def _offending(keys: pa.Table, classes: Longs, which: NDArray[np.intp]) -> pa.Ta
 
 
 def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]) -> list[str]:
-    reasons = []
-    for name in names:
-        if name in schema.columns and schema.columns[name].role not in PUBLISHED:
-            reasons.append(f"column {name!r} has the role {schema.columns[name].role} and must not be published")
-        elif name not in schema.columns and name not in bounds:
-            reasons.append(f"column {name!r} is not in the schema: nobody has said what an attacker may know of it")
-    return reasons
+    reasons = [
+        f"column {name!r} has the role {schema.columns[name].role} and must not be published"
+        for name in names
+        if name in schema.columns and schema.columns[name].role not in PUBLISHED
+    ]
+    foreign = [name for name in names if name not in schema.columns and name not in bounds]
+    if foreign and not surely_names(names, schema.published):  # they may be a record's cells
+        several = f"{len(foreign)} of {len(names)} columns are"
+        return [*reasons, f"{several} not in the schema: nobody has said what an attacker may know of them"]
+    return reasons + [
+        f"column {name!r} is not in the schema: nobody has said what an attacker may know of it" for name in foreign
+    ]
 
 
 def _plain(table: pa.Table) -> pa.Table:
