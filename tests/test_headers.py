@@ -156,6 +156,7 @@ def test_a_vault_without_headers_takes_every_batch(bare_vault: shoal.Vault, tmp_
         ("delete", "KEY-7,Rumpelstiltskin\n", "has 2 cells.*order: id; or id, name, age, ill"),
         ("delete", "id\np1\n", "the first line names the columns"),
         ("insert", PEOPLE, "the first line names the columns"),
+        ("insert", "id,Rumpelstiltskin,age,leprosy\n" + FIRST, "the first line names the columns"),
     ],
 )
 def test_and_refuses_what_has_another_form(
@@ -202,6 +203,13 @@ def test_only_line_ends_end_a_line(sign: str, tmp_path: Path) -> None:
     assert table.to_pydict() == {name: [f"first{sign}one", "second"], "age": ["1", "2"]}
     tree = Hierarchy.tree(write(tmp_path / "tree.csv", f'"first{sign}one";*\nsecond;*\n'))
     assert tree.grow([]).leaves == [f"first{sign}one", "second"]
+
+
+def test_quotes_tell_which_sign_cuts_cells(tmp_path: Path) -> None:
+    schema = shoal.Schema(columns={"a": {"role": "insensitive"}, "b": {"role": "insensitive"}}, header=False)
+    for row in ('"x","y;;"', 'x{|"y""};|"'):
+        table, _ = read_for(schema, write(tmp_path / "row.csv", row + "\n"))
+        assert [value[0] for value in table.to_pylist()[0].values()] == ["x", "y"], row
 
 
 def test_a_first_line_without_an_end_is_refused(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def parquet(path: Path, column: str) -> bytes:
 FILES: dict[str, Callable[[Path], bytes]] = {
     "cell.csv": lambda path: csv_text("town"),
     "cell.csv.gz": lambda path: gzip.compress(csv_text("ill")),
+    "row.csv": lambda path: csv_text("town") + LATIN + b"\n",  # too few cells, too
     "name.csv": lambda path: in_names(csv_text("id")),
     "all-names.csv": lambda path: b"\xe9,\xe8,\xe7\n1,Ulm,flu\n",
     "wide.csv": lambda path: csv_text("town").decode("latin1").encode("utf-16"),
@@ -138,7 +139,7 @@ def test_no_command_calls_it_a_bug(tmp_path: Path) -> None:
         '[columns]\nid = { role = "key" }\ntown = { role = "quasi-identifier", type = "categorical" }\n'
         'ill = { role = "sensitive" }\n'
     )
-    for name in ("cell.jsonl", "cell.parquet", "name.parquet"):
+    for name in ("row.csv", "cell.jsonl", "cell.parquet", "name.parquet"):
         (tmp_path / name).write_bytes(FILES[name](tmp_path / name))
         for command in ("anonymize {} -s schema.toml -k 2 -o out.csv", "schema infer {}", "verify {} -s schema.toml"):
             done = run(*command.format(name).split(), "--json", cwd=tmp_path)

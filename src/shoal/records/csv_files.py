@@ -101,7 +101,7 @@ class CsvFile:
                 file=self.file,
                 line=1,
             )
-        if set(first) == set(names):
+        if set(first) == set(names) or (len(set(first) & set(names)) > 1 and _is_header(first, expected)):
             raise DataError(
                 "the schema says header = false, and the first line names the columns.",
                 hint="Take that line out of the file, or header = false out of the schema.",
@@ -131,13 +131,6 @@ class CsvFile:
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         """These columns as text, every byte of a cell kept."""
-        broken = False
-
-        def note(row: pa_csv.InvalidRow) -> str:
-            nonlocal broken
-            broken = True
-            return "skip"
-
         try:
             with self._open() as stream:
                 table = pa_csv.read_csv(
@@ -148,7 +141,6 @@ class CsvFile:
                     parse_options=pa_csv.ParseOptions(
                         delimiter=self.delimiter,
                         newlines_in_values=True,
-                        invalid_row_handler=note,
                         ignore_empty_lines=len(self.columns) > 1,  # of one column, an empty line is an empty cell
                     ),
                     convert_options=pa_csv.ConvertOptions(
@@ -160,8 +152,8 @@ class CsvFile:
                     ),
                 )
         except (pa.ArrowException, OSError):
-            broken, table = True, None
-        if broken:
+            table = None
+        if table is None:  # outside of the handler: Arrow's message quotes the row
             self._explain()
         self._check_quotes(table.num_rows)
         return table
@@ -246,10 +238,13 @@ class CsvFile:
 
 
 def _delimiter(sample: list[str], expected: Expected) -> str:
-    """The sign that finds the expected names, or as many columns, or cuts into the steadiest and widest rows."""
+    """The sign that finds the expected names, or as many columns, or cuts into the steadiest and widest rows.
+
+    If several do, it is the one that leaves the fewest quotes inside cells.
+    """
     known = expected.by_width()
 
-    def score(sign: str) -> tuple[int, bool, float, int]:
+    def score(sign: str) -> tuple[int, bool, float, int, int]:
         rows: list[list[str]] = []
         with suppress(csv.Error):  # a sign that is none leaves text behind closed quotes
             rows.extend(row for row in csv.reader(sample, delimiter=sign, strict=True) if row)
@@ -257,7 +252,8 @@ def _delimiter(sample: list[str], expected: Expected) -> str:
         widths = [len(row) for row in rows]
         usual = max(set(widths), key=widths.count) if widths else 0
         steady = widths.count(usual) / len(widths) if usual > 1 else 0
-        return len(first & set(expected.tests)), usual > 1 and usual in known, steady, usual
+        quotes = sum(cell.count('"') for row in rows for cell in row)
+        return len(first & set(expected.tests)), usual > 1 and usual in known, steady, usual, -quotes
 
     return max(DELIMITERS, key=score)
 
