@@ -95,7 +95,7 @@ class CsvFile:
         if names is None or not (expected.header is False or self._fit(expected, sample)):
             orders = [some(order) for order in expected.by_width().values()]
             raise DataError(
-                f"the first line does not name the columns, and has {len(first)} cells.",
+                f"the first line does not name the columns, and has {len(first)} cell{'s' if len(first) > 1 else ''}.",
                 hint=f"Name them: {some(expected.tests)}. If the file has no header, say header = false at the top of "
                 f"the schema: the columns are then expected in this order: {'; or '.join(orders)}.",
                 file=self.file,

@@ -33,5 +33,5 @@ def refuse_doubtful(columns: Sequence[str], known: Collection[str], file: str | 
 
 def some(names: Collection[str]) -> str:
     """A list of names, or its beginning."""
-    listed = list(names)
+    listed = list(map(repr, names))
     return ", ".join(listed) if len(listed) <= 20 else f"{', '.join(listed[:20])}, …"
