@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import shoal
 from shoal import Hierarchy, HierarchyError
 from shoal.hierarchies import DateLevels, IntervalLevels
 
@@ -63,7 +65,10 @@ def test_a_level_may_repeat_a_label_for_the_same_values() -> None:
         ([("a", "b", "a", "*")], "cyclic"),
         ([("x", "A", "B", "*"), ("y", "B", "A", "*")], "inconsistent"),
         ([("x", "A"), ("A", "x")], "cyclic"),
-        ([("a", "Other", "X", "*"), ("b", "Other", "Y", "*")], "'Other' stands below 'X' and below 'Y'"),
+        (
+            [("a", "Other", "X", "*"), ("b", "Other", "Y", "*")],
+            "a label of row 2 stands below another one than in row 1",
+        ),
         ([("a", "X", "*"), ("a", "Y", "*")], "a second, different path"),
         ([("a", "X"), ("b", "Y")], "2 roots"),
         ([("USA", "America", "*"), ("America", "*")], "both a value and a group"),
@@ -177,3 +182,114 @@ def test_attached_values_respect_min_level() -> None:
     assert tree.labels[tree.common_ancestor(leaf, leaf)[0]] == "*"
     with pytest.raises(HierarchyError, match="min_level"):
         tree.at_least(3)
+
+
+DEEP = 3_000
+
+
+def nested(depth: int) -> dict[str, object]:
+    inside: dict[str, object] = {"leaf": {}}
+    for level in range(depth):
+        inside = {f"group{level}": inside}
+    return inside
+
+
+def test_a_hierarchy_without_an_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HierarchyError, match="more than 100 levels"):
+        Hierarchy.tree(nested(DEEP))
+    with pytest.raises(HierarchyError, match="in it"):
+        Hierarchy.tree({"x": [nested(DEEP)]})
+    file = tmp_path / "deep.csv"
+    file.write_text(";".join(f"level{level}" for level in range(DEEP)))
+    with pytest.raises(HierarchyError, match="line 1 has 3000 levels"):
+        Hierarchy.tree(file)
+    assert Hierarchy.tree(nested(99)).grow().height == 99
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "hierarchy." + ".".join("a" * DEEP) + " = 1",
+        "hierarchy = " + "{a=" * DEEP + "1" + "}" * DEEP,
+        "hierarchy = " + "[" * DEEP + "]" * DEEP,
+        "weight." + ".".join("a" * DEEP) + " = 1",
+        "role." + ".".join("a" * DEEP) + " = 1",
+    ],
+)
+def test_a_schema_without_an_end_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "schema.toml"
+    role = "" if content.startswith("role") else 'role = "quasi-identifier"\n'
+    file.write_text(f"[columns.x]\n{role}{content}\n")
+    with pytest.raises(shoal.SchemaError):
+        shoal.Schema.load(file)
+
+
+SECRET = "Rumpelstiltskin"
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        ([f"{SECRET};a;x", "b;a;x", f"{SECRET};b;x"], 3),
+        ([f"a;{SECRET};x", f"b;{SECRET};y"], 2),
+        ([f"a;b;{SECRET}", f"b;c;{SECRET}2"], 2),
+        ([f"{SECRET};x", f"z;{SECRET};x"], 1),
+        ([f"{SECRET};b;{SECRET};x"], 1),
+        ([f"{SECRET};a", f"a;{SECRET}"], 1),
+        ([f"{SECRET};;x"], 1),
+        ([f"{SECRET};*;x", "b;*;x"], None),
+        (['"' + SECRET + "x" * 200_000 + '";y'], 1),
+    ],
+)
+def test_a_file_of_people_given_as_a_hierarchy_is_not_quoted(
+    tmp_path: Path, lines: list[str], line: int | None
+) -> None:
+    """Whoever gives the wrong file learns where it stumbles, not whose line that is."""
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    (tmp_path / "schema.toml").write_text('[columns.x]\nrole = "quasi-identifier"\nhierarchy = "people.csv"\n')
+    makers: list[tuple[Callable[[Path], object], Path]] = [
+        (Hierarchy.tree, tmp_path / "people.csv"),
+        (shoal.Schema.load, tmp_path / "schema.toml"),
+    ]
+    for make, file in makers:
+        with pytest.raises(HierarchyError, match=r"people\.csv") as refused:
+            make(file)
+        error = refused.value
+        assert SECRET not in str(error) + repr(error.facts()) + repr(error)
+        assert error.__suppress_context__ or error.__context__ is None
+        assert error.line == line
+        assert line is None or f"line {line}" in str(error) or f"{line} and" in str(error) or f", {line}" in str(error)
+        if len(lines) > 1 and "*" not in lines[0]:
+            assert SECRET in error.reveal()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (f"name;ill\n{SECRET};flu\n", 1),
+        (f"x = 1\n{SECRET} = 5\n{SECRET} = 6\n", 3),
+        (f"[{SECRET}]\n[{SECRET}]\n", 2),
+        (f"x = {{{SECRET} = 1, {SECRET} = 2}}\n", 1),
+        (f"{SECRET} = 5\n", None),
+        (f"columns = 5\n{SECRET} = 5\n", None),
+        (f'{{"name": "{SECRET}"}}\n', 1),
+        (f"missing = [5, '{SECRET}']\n[columns.x]\nrole = 'key'\n", None),
+        (f"[columns]\nx = '{SECRET}'\n", None),
+        (f"[columns.x]\nrole = 'quasi-identifier'\nhierarchy = ['{SECRET}']\n", None),
+        (f"[columns.x]\nrole = 'quasi-identifier'\nhierarchy = {{a = '{SECRET}'}}\n", None),
+        (f"[columns.x]\nrole = 'quasi-identifier'\nhierarchy = {{{SECRET} = 5}}\n", None),
+    ],
+)
+def test_a_file_of_people_given_as_a_schema_is_not_quoted(tmp_path: Path, content: str, line: int | None) -> None:
+    (tmp_path / "people.csv").write_text(content)
+    with pytest.raises(shoal.SchemaError, match=r"people\.csv") as refused:
+        shoal.Schema.load(tmp_path / "people.csv")
+    error = refused.value
+    assert SECRET not in str(error) + repr(error.facts()) + repr(error)
+    assert error.line == line
+
+
+def test_a_slip_in_a_schema_is_shown_with_what_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text("colums = 5\n")
+    with pytest.raises(shoal.SchemaError, match=r"'colums' instead\. Did you mean 'columns'"):
+        shoal.Schema.load(tmp_path / "schema.toml")

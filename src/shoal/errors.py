@@ -21,7 +21,7 @@ file, the row numbers and the column. The values themselves are in `reveal()`, w
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 SHOWN = 5
@@ -188,9 +188,18 @@ def whole_number(what: str, given: object, least: int) -> int:
 def one_of(what: str, given: object, known: Iterable[str]) -> str:
     """The one form of "unknown name" messages: what it must be, what was given, and the nearest known name."""
     known = [str(name) for name in known]
-    near = difflib.get_close_matches(str(given), known, n=1)
+    near = difflib.get_close_matches(given, known, n=1) if isinstance(given, str) else []
     guess = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{what} must be one of {', '.join(known)}. Got {given!r} instead.{guess}"
+    return f"{what} must be one of {', '.join(known)}. Got {shown(given)} instead.{guess}"
+
+
+def shown(given: object) -> str:
+    """A parameter as a message quotes it. What has parts is named by its kind: it may hold values, or have no end."""
+    if isinstance(given, Mapping):
+        return "a table"
+    if isinstance(given, list | tuple) and any(isinstance(part, Mapping | list | tuple) for part in given):
+        return "a list of lists or tables"
+    return repr(given)
 
 
 def row_list(rows: Sequence[int], total: int | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import math
 import re
@@ -14,7 +15,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from shoal.errors import SchemaError, one_of
+from shoal.errors import SchemaError, one_of, shown
 from shoal.hierarchies import DateLevels, Hierarchy, IntervalLevels
 
 
@@ -30,6 +31,7 @@ class Role(StrEnum):
 
 
 LARGEST_NUMBER = 1e300
+RIGHT_FILE = "docs/schema.md says what a schema looks like. Is it the right file?"
 PUBLISHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE)
 
 
@@ -93,7 +95,8 @@ class Column:
         for name, (kinds, wanted) in KINDS.items():
             given = getattr(self, name)
             if given is not None and (not isinstance(given, kinds) or isinstance(given, bool)):
-                raise SchemaError(f"{name} must be {wanted}. Got {given!r} instead.")
+                found = type(given).__name__ if name == "hierarchy" else shown(given)  # a hierarchy lists values
+                raise SchemaError(f"{name} must be {wanted}. Got {found} instead.", values=[given])
         for name, known in CHOICES.items():
             given = getattr(self, name)
             if given not in known and not (name in MAY_BE_UNSAID and given is None):
@@ -125,7 +128,9 @@ def _check_numbers(column: Column) -> None:
     bounds = _places(column, "domain")
     if bounds is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
         wanted = "two dates" if column.type == ColumnType.DATE else "two numbers"
-        raise SchemaError(f"domain must be {KINDS['domain'][1]}, {wanted} in order. Got {column.domain!r} instead.")
+        raise SchemaError(
+            f"domain must be {KINDS['domain'][1]}, {wanted} in order. Got {shown(column.domain)} instead."
+        )
 
 
 def _places(column: Column, name: str) -> Sequence[float | date | str] | None:
@@ -157,7 +162,7 @@ def _check_sensitive(column: Column) -> None:
             raise SchemaError("bins is for numeric and date columns.")
         places = _places(column, "bins")
         if not places or any(not a < b for a, b in pairwise(places)):  # type: ignore[operator]  # all of one kind
-            raise SchemaError(f"bins must be {KINDS['bins'][1]}. Got {column.bins!r} instead.")
+            raise SchemaError(f"bins must be {KINDS['bins'][1]}. Got {shown(column.bins)} instead.")
     if column.distance == "hierarchical" and (column.grower is None or column.bins is not None):
         raise SchemaError('distance = "hierarchical" needs a hierarchy, and no bins.')
     if column.distance == "ordered" and not on_axis and column.grower is None:
@@ -233,7 +238,7 @@ def _hierarchy(column: Column) -> Hierarchy | None:
             return Hierarchy.prefix()
         case ColumnType.NUMERIC if column.levels is not None:
             if not all(isinstance(width, int | float) for width in column.levels):
-                raise SchemaError(f"levels must be interval widths. Got {list(column.levels)!r} instead.")
+                raise SchemaError(f"levels must be interval widths. Got {shown(list(column.levels))} instead.")
             return Hierarchy.intervals([float(width) for width in column.levels], column.origin)
         case ColumnType.DATE if column.levels is not None:
             return Hierarchy.dates([str(level) for level in column.levels])
@@ -265,13 +270,13 @@ class Schema:
         """
         self.source = source
         if header not in (None, True, False):
-            raise SchemaError(f"header must be true or false. Got {header!r} instead.", file=source)
+            raise SchemaError(f"header must be true or false. Got {shown(header)} instead.", file=source)
         self.header = header
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("the schema has no columns.", file=source)
         missing = (missing,) if isinstance(missing, str) else tuple(missing)
         if not all(isinstance(text, str) for text in missing):
-            raise SchemaError(f"missing must be a list of texts. Got {missing!r} instead.", file=source)
+            raise SchemaError("missing must be a list of texts.", file=source, values=missing)
         self.missing = tuple(dict.fromkeys(("", *missing)))
         self.columns: dict[str, Column] = {
             name: given if isinstance(given, Column) else _column(name, given, source)
@@ -289,14 +294,18 @@ class Schema:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SchemaError("the schema file does not exist.", file=str(path)) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise SchemaError(f"the schema is not a TOML file: {problem}.", file=str(path)) from None
+        except UnicodeDecodeError:
+            raise SchemaError("the schema is not a TOML file: it is not UTF-8 text.", file=str(path)) from None
+        except tomllib.TOMLDecodeError as problem:
+            raise _not_toml(problem, path) from None
+        except RecursionError:
+            raise SchemaError("the schema is nested too deeply to be one.", hint=RIGHT_FILE, file=str(path)) from None
         except OSError as problem:
             raise SchemaError(f"the schema cannot be read: {problem.strerror}.", file=str(path)) from None
         known = ["columns", "missing", "header"]
         unknown = sorted(set(content) - set(known))
         if unknown:
-            raise SchemaError(one_of("an entry of the schema", unknown[0], known), file=str(path))
+            raise _unknown_entry(unknown, known, path)
         columns = content.get("columns", {})
         for given in columns.values() if isinstance(columns, dict) else ():
             if isinstance(given, dict) and isinstance(given.get("hierarchy"), str) and given["hierarchy"] != "flat":
@@ -348,10 +357,36 @@ class Schema:
         return f"<p><b>{escape(repr(self).strip('<>'))}</b></p><table><tr>{heads}</tr>{rows}</table>"
 
 
+def _not_toml(problem: tomllib.TOMLDecodeError, path: Path) -> SchemaError:
+    """Where it cannot be read. What the parser says of it may quote a line of somebody's data."""
+    place = re.search(r"at line (\d+), column (\d+)", str(problem))
+    where = f"line {place[1]}, column {place[2]} cannot be read" if place else "it ends in the middle of something"
+    return SchemaError(
+        f"the schema is not a TOML file: {where}.",
+        hint=RIGHT_FILE,
+        file=str(path),
+        line=int(place[1]) if place else None,
+        values=[str(problem)],
+    )
+
+
+def _unknown_entry(unknown: Sequence[str], known: Sequence[str], path: Path) -> SchemaError:
+    """A slip of the pen is shown with what was meant; anything else may come from another file, and is not."""
+    for name in unknown:
+        if difflib.get_close_matches(name, known, n=1):
+            return SchemaError(one_of("an entry of the schema", name, known), file=str(path))
+    return SchemaError(
+        f"the schema has entries that are none of {', '.join(known)}.",
+        hint=RIGHT_FILE,
+        file=str(path),
+        values=unknown,
+    )
+
+
 def _column(name: str, given: Mapping[str, object], source: str | None) -> Column:
     try:
         if not isinstance(given, Mapping):
-            raise SchemaError(f"must be a table of fields such as role and type. Got {given!r} instead.")
+            raise SchemaError("must be a table of fields such as role and type.", values=[given])
         known = [known.name for known in fields(Column) if known.init]
         for name_of_field in given:
             if name_of_field not in known:
@@ -363,7 +398,9 @@ def _column(name: str, given: Mapping[str, object], source: str | None) -> Colum
         message = f"column {name!r}: {error.message}"
         if error.file and error.file != source:  # the hierarchy's own file
             message = f"column {name!r}: {error.file}: {error.message}"
-        raise type(error)(message, hint=error.hint, file=source, column=name) from None
+        raise type(error)(
+            message, hint=error.hint, file=source, column=name, line=error.line, values=error.sealed()
+        ) from None
 
 
 __all__ = ["CHOICES", "PUBLISHED", "Column", "ColumnType", "Role", "Schema"]

@@ -29,6 +29,8 @@ class FlatValues:
 
 
 DEEPEST = 100
+FORM = "A hierarchy has a row for each value, from the value to the root: leaf;…;root. Is it the right file?"
+ONE_SET = "A label must name one set of values: give two groups different names."
 
 
 @dataclass
@@ -81,10 +83,18 @@ def from_csv(path: Path) -> DeclaredTree:
         raise HierarchyError(f"the hierarchy cannot be read: {problem.strerror}.", file=str(path)) from None
     lines = list(io.StringIO(text, newline=""))  # only line feeds and carriage returns end a line, as in every CSV
     delimiter = max(";", ",", "\t", key=lambda sign: sum(sign in line for line in lines))
+    reader = csv.reader(lines, delimiter=delimiter)
     try:
-        return from_paths(csv.reader(lines, delimiter=delimiter))
+        return _declared(((reader.line_num, row) for row in reader), "line")
     except HierarchyError as error:
-        raise HierarchyError(error.message, hint=error.hint, file=str(path)) from None
+        raise HierarchyError(
+            error.message, hint=error.hint, file=str(path), line=error.line, values=error.sealed()
+        ) from None
+    except csv.Error:
+        pass  # its message may quote the file
+    raise HierarchyError(
+        f"line {reader.line_num} cannot be read as CSV.", hint=FORM, file=str(path), line=reader.line_num
+    )
 
 
 def from_nested(source: Mapping[str, object]) -> DeclaredTree:
@@ -92,81 +102,133 @@ def from_nested(source: Mapping[str, object]) -> DeclaredTree:
 
     def paths(inside: object, above: tuple[str, ...], open_mappings: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
         if id(inside) in open_mappings:
-            raise HierarchyError(f"the hierarchy is cyclic: {above[-1]!r} contains itself.")
+            raise HierarchyError("the hierarchy is cyclic: a mapping of it contains itself.", values=above[-1:])
+        if len(above) > DEEPEST:
+            raise HierarchyError(f"the hierarchy has more than {DEEPEST} levels; so many make no sense.")
         if isinstance(inside, Mapping) and inside:
             for label, below in inside.items():
                 yield from paths(below, (*above, str(label)), (*open_mappings, id(inside)))
         elif isinstance(inside, list | tuple | set | frozenset) and inside:
             # A set has no order of its own; codes must not depend on the one that it happens to have today.
-            for leaf in sorted(map(str, inside)) if isinstance(inside, set | frozenset) else map(str, inside):
+            for leaf in sorted(_leaves(inside)) if isinstance(inside, set | frozenset) else _leaves(inside):
                 yield (*above, leaf)
         elif not inside:
             yield above
         else:
             raise HierarchyError(
-                f"below {above[-1]!r} must stand a mapping or a list of values. Got {type(inside).__name__} instead."
+                f"below a label must stand a mapping or a list of values. Got {type(inside).__name__} instead.",
+                values=above[-1:],
             )
 
     found = list(paths(source, (), ()))
     if len({path[0] for path in found if path}) > 1:
         found = [(ROOT, *path) for path in found]
-    return from_paths(tuple(reversed(path)) for path in found)
+    return _declared(enumerate((tuple(reversed(path)) for path in found), start=1), "value")
+
+
+def _leaves(values: Iterable[object]) -> list[str]:
+    """The values of a list as texts; a list in a list is none, and may have no end."""
+    if any(isinstance(value, Mapping | list | tuple | set | frozenset) for value in values):
+        raise HierarchyError("a list of values has a list or a mapping in it.", hint="Groups of values need a label.")
+    return list(map(str, values))
 
 
 def from_paths(rows: Iterable[Sequence[str]]) -> DeclaredTree:
     """Rows leaf first. Refuses what has no meaning: cycles, two roots, a leaf twice, a label for two sets of values."""
-    seen: dict[str, tuple[str, ...]] = {}
-    parents: dict[str, str] = {}
-    for number, row in enumerate(rows, start=1):
+    return _declared(enumerate(rows, start=1), "row")
+
+
+def _declared(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> DeclaredTree:
+    """The tree of numbered rows, leaf first. `unit`: what the numbers count.
+
+    A label may be a value of somebody's, if the wrong file was given: messages name where it stands, never itself.
+    """
+    declared = _Declared(unit)
+    for number, row in rows:
         cells = [cell.strip() for cell in row]
         while cells and not cells[-1]:
             cells.pop()
-        if not cells:
-            continue
+        if cells:
+            declared.add(number, cells)
+    if not declared.paths:
+        raise HierarchyError("the hierarchy has no values.")
+    if all(len(path) == 1 for path in declared.paths.values()):  # a list of values: suppression only
+        return DeclaredTree(tuple((ROOT, *path) for path in declared.paths.values()))
+    declared.check()
+    return DeclaredTree(tuple(declared.paths.values()))
+
+
+class _Declared:
+    """Paths as they are read, root first, and where each label was first seen below which."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self.paths: dict[str, tuple[str, ...]] = {}  # by leaf
+        self._numbers: dict[str, int] = {}  # of the row of each leaf
+        self._parents: dict[str, tuple[str, int]] = {}  # of each label: the one above, and the row that says so
+
+    def add(self, number: int, cells: list[str]) -> None:
+        where = f"{self._unit} {number}"
+        if len(cells) > DEEPEST:
+            raise self._refused(f"{where} has {len(cells)} levels; at most {DEEPEST} make sense.", FORM, number)
         if not all(cells):
-            raise HierarchyError(f"line {number} has an empty label in the middle of its path.")
+            raise self._refused(f"{where} has an empty label in the middle of its path.", FORM, number)
         path = tuple(reversed(cells))
-        if seen.setdefault(path[-1], path) != path:
-            raise HierarchyError(f"line {number} gives {path[-1]!r} a second, different path.")
+        leaf = path[-1]
+        if self.paths.setdefault(leaf, path) != path:
+            first = f"{self._unit} {self._numbers[leaf]}"
+            hint = "Let every value stand in the hierarchy once."
+            raise self._refused(f"{where} gives the value of {first} a second, different path.", hint, number, leaf)
+        self._numbers.setdefault(leaf, number)
         steps = [(below, above) for above, below in itertools.pairwise(path) if above != below]
         if len({below for below, _ in steps} | {path[0]}) != len(steps) + 1:
-            raise HierarchyError(f"the hierarchy is cyclic: line {number} has a label above itself.")
+            raise self._refused(f"the hierarchy is cyclic: {where} has a label above itself.", ONE_SET, number)
         for below, above in steps:
-            if parents.setdefault(below, above) != above:
-                raise HierarchyError(
-                    f"the hierarchy is inconsistent: {below!r} stands below {parents[below]!r} and below {above!r} "
-                    f"(line {number}).",
-                    hint="A label must name one set of values: give the two groups different names.",
+            known, first_number = self._parents.setdefault(below, (above, number))
+            if known != above:
+                raise self._refused(
+                    f"the hierarchy is inconsistent: a label of {where} stands below another one than in "
+                    f"{self._unit} {first_number}.",
+                    ONE_SET,
+                    number,
+                    below,
+                    known,
+                    above,
                 )
-        if len(path) > DEEPEST:
-            raise HierarchyError(f"line {number} has {len(path)} levels; at most {DEEPEST} make sense.")
-    if not seen:
-        raise HierarchyError("the hierarchy has no values.")
-    if all(len(path) == 1 for path in seen.values()):  # a list of values: suppression only
-        return DeclaredTree(tuple((ROOT, *path) for path in seen.values()))
-    _check(seen, parents)
-    return DeclaredTree(tuple(seen.values()))
 
-
-def _check(seen: dict[str, tuple[str, ...]], parents: dict[str, str]) -> None:
-    for label in parents:
-        above, steps = label, 0
-        while above in parents:
-            above, steps = parents[above], steps + 1
-            if steps > DEEPEST:
-                raise HierarchyError(f"the hierarchy is cyclic: {label!r} is above itself.")
-    roots = {path[0] for path in seen.values()}
-    if len(roots) > 1:
-        raise HierarchyError(
-            f"the hierarchy has {len(roots)} roots ({', '.join(map(repr, sorted(roots)[:3]))}).",
-            hint=f"Let every path end in the same label, for example {ROOT!r}.",
-        )
-    groups = set(parents.values())
-    for label in seen:
-        if label in groups:
-            raise HierarchyError(
-                f"{label!r} is both a value and a group of values.",
-                hint="A label must name one set of values: rename one of them.",
+    def check(self) -> None:
+        """What can be said when all rows are known."""
+        for label, (_, number) in self._parents.items():
+            above, steps = label, 0
+            while above in self._parents:
+                above, steps = self._parents[above][0], steps + 1
+                if steps > DEEPEST:
+                    where = f"{self._unit} {number}"
+                    raise self._refused(
+                        f"the hierarchy is cyclic: a label of {where} is above itself.", ONE_SET, number, label
+                    )
+        roots = {path[0]: self._numbers[leaf] for leaf, path in reversed(self.paths.items())}
+        if len(roots) > 1:
+            first = sorted(roots.values())[:3]
+            listed = f"{', '.join(map(str, first[:-1]))} and {first[-1]}"
+            raise self._refused(
+                f"the hierarchy has {len(roots)} roots: {self._unit}s {listed} end in different labels.",
+                f"Let every path end in the same label, for example {ROOT!r}.",
+                first[1],
+                *sorted(roots),
             )
-    if ROOT in parents or ROOT in seen:
-        raise HierarchyError(f"{ROOT!r} stands for every value: it can only be the root of other values.")
+        groups = dict(reversed(self._parents.values()))
+        for label, number in self._numbers.items():
+            if label in groups:
+                raise self._refused(
+                    f"the value of {self._unit} {number} is a group of values in {self._unit} {groups[label]}: it "
+                    "cannot be both a value and a group.",
+                    "A label must name one set of values: rename one of them.",
+                    number,
+                    label,
+                )
+        if ROOT in self._parents or ROOT in self.paths:
+            raise HierarchyError(f"{ROOT!r} stands for every value: it can only be the root of other values.")
+
+    def _refused(self, message: str, hint: str, number: int, *labels: str) -> HierarchyError:
+        return HierarchyError(message, hint=hint, line=number if self._unit == "line" else None, values=labels)

@@ -59,7 +59,9 @@ def make_codebook(name: str, column: Column, data: pa.ChunkedArray, missing: tup
         assert column.grower is not None
         return _text_book(name, column, column.grower, data, missing)
     except HierarchyError as error:
-        raise HierarchyError(f"column {name!r}: {error.message}", hint=error.hint, column=name) from None
+        raise HierarchyError(
+            f"column {name!r}: {error.message}", hint=error.hint, column=name, line=error.line, values=error.sealed()
+        ) from None
 
 
 def _axis_book(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> tuple[CodeBook, Codes]:
