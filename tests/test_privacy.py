@@ -542,7 +542,7 @@ def test_no_sensitive_column_nothing_to_protect() -> None:
 
 def test_a_value_that_nobody_has_may_be_a_slip() -> None:
     with pytest.warns(shoal.ShoalWarning, match="spelled"):
-        found(records(["a", "b"]), [0, 0], alpha={"ill": {"A": 0.5}})
+        found(records(["a", "b"]), [0, 0], alpha={"ill": {"aa": 0.5}})
     with pytest.raises(shoal.ParameterError, match="bins"):
         found(records([1, 2], type="numeric", bins=[2]), [0, 0], alpha={"ill": {"1": 0.5}})
     assert found(records([1, 2], type="numeric"), [0, 0], alpha={"ill": {"1.0": 0.5}}) == [0.5]
@@ -621,7 +621,7 @@ def test_what_the_verifier_is_given_is_checked_and_not_quoted() -> None:
     numbers = pa.table({"q": ["1"] * 4, "ill": [1, 1, 2, 2]})
     assert shoal.verify(numbers, schema(type="numeric"), 2, t=1, reference=given).ok
     with pytest.warns(shoal.ShoalWarning, match="spelled"):
-        shoal.verify(table, schema(), 2, alpha={"ill": {"A": 0.0}})
+        shoal.verify(table, schema(), 2, alpha={"ill": {"aa": 0.0}})
 
 
 def test_people_cannot_be_counted_from_a_release() -> None:

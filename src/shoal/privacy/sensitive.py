@@ -2,7 +2,8 @@
 
 Code 0 is "missing", a value of its own: that nothing was recorded may be what an attacker must not learn. The others
 follow from 1 on, by rank for numbers and dates (or by bin, where the schema declares `bins`), by the order of the
-hierarchy where there is one, by text otherwise. Codes live in memory only.
+hierarchy where there is one, by text otherwise. Texts that differ in their spelling alone are one value
+(`records/spelling.py`). Codes live in memory only.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import DataError, ShoalWarning
-from shoal.hierarchies import Tree
+from shoal.hierarchies import Hierarchy, Tree
 from shoal.records.encode import Records
 from shoal.records.normalize import EPOCH, as_text, day_numbers, looks_like_a_number, number_text, refuse
+from shoal.records.spelling import one_spelling, spelled_missing
 from shoal.schema import Column, ColumnType
 
 Ints = NDArray[np.int32]
@@ -33,11 +35,12 @@ class SensitiveColumn:
 
     name: str
     codes: Ints  # of each record
-    texts: list[str]  # of each code from 1 on; the first value of a bin
+    texts: list[str]  # of each code from 1 on: the first value of a bin, the one spelling of a text
     distance: str  # equal, ordered or hierarchical
     tree: Tree | None  # over the codes from 1 on, where the distance is hierarchical
     frozen: Floats | None  # the reference distribution of the epoch, by code; None: that of these records
-    is_text: bool  # the schema says that values are texts: 5 and 5.0 are two
+    places: Mapping[str, int] | None  # the code of each spelling; None where values are numbers or dates
+    by_number: bool  # nothing says that values are texts: 5 and 5.0 are one
     some_missing: bool  # whether missing is a value that occurs, here or in the reference
 
     @property
@@ -47,11 +50,13 @@ class SensitiveColumn:
 
     def code_of(self, text: str) -> int | None:
         """The code of a value that somebody wrote down; None if no record has it."""
+        if self.places is not None:
+            return self.places.get(one_spelling(text, numbers=self.by_number))
         if text == "":
             return 0
         if text in self.texts:
             return self.texts.index(text) + 1
-        if self.is_text or not looks_like_a_number(text):
+        if not looks_like_a_number(text):
             return None
         number = number_text(float(text))  # 5.0 for 5
         return self.texts.index(number) + 1 if number in self.texts else None
@@ -67,35 +72,48 @@ def sensitive_column(
     """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
     column = records.schema.columns[name]
     array = records.carried[name].combine_chunks()
-    some_missing = array.null_count > 0 or None in (reference or ())
-    if array.null_count and not quiet:
-        note = (
-            f"column {name!r}: {array.null_count} sensitive values are missing; missing counts as a value of its own."
-        )
-        warnings.warn(note, ShoalWarning, stacklevel=2)
-    if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
+    tree, places = None, None
+    if on_axis(column):
         texts, codes = _by_axis(column, array, reference)
-        tree = None
     else:
         if array.type != pa.string():  # texts are as they should be already: see `encode`
             array = as_text(name, array, records.schema.missing)
-        texts, codes, tree = _by_text(name, column, array, reference)
-    frozen = None
+        texts, codes, tree, places = _by_text(name, column, array, reference, records.schema.missing)
+    frozen, some_missing = None, False
     if reference is not None:
-        places: dict[str | None, int] = {text: code for code, text in enumerate(texts, start=1)}
-        places[None] = places[""] = 0
+        whose = {text: code for code, text in enumerate(texts, start=1)}
         frozen = np.zeros(len(texts) + 1)
         for text, share in reference.items():
-            frozen[places[text]] += share
-    is_text = column.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
-    return SensitiveColumn(name, codes, texts, distance_of(column), tree, frozen, is_text, some_missing)
+            code = 0
+            if text:
+                code = whose[text] if places is None else places[one_spelling(text, numbers=by_number(column))]
+            frozen[code] += share
+            some_missing |= code == 0
+    several_missing = int((codes == 0).sum())
+    if several_missing and not quiet:
+        note = f"column {name!r}: {several_missing} sensitive values are missing; missing counts as a value of its own."
+        warnings.warn(note, ShoalWarning, stacklevel=2)
+    some_missing |= several_missing > 0
+    return SensitiveColumn(
+        name, codes, texts, distance_of(column), tree, frozen, places, by_number(column), some_missing
+    )
+
+
+def on_axis(column: Column) -> bool:
+    """Whether values are numbers or dates, and not the names that a hierarchy has for them."""
+    return column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None
+
+
+def by_number(column: Column) -> bool:
+    """Whether texts that are the same number are the same value: nothing says that they are texts."""
+    return column.type not in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
 
 
 def distance_of(column: Column) -> str:
     """What the schema says; unsaid, numbers and dates are ordered, and a hierarchy is followed."""
     if column.distance is not None:
         return column.distance
-    if column.type in (ColumnType.NUMERIC, ColumnType.DATE) and column.grower is None:
+    if on_axis(column):
         return "ordered"
     return "hierarchical" if column.grower is not None else "equal"
 
@@ -133,24 +151,38 @@ def _all_whole(values: NDArray[np.generic], places: Sequence[int | float]) -> bo
 
 
 def _by_text(
-    name: str, column: Column, array: pa.Array, reference: Distribution | None
-) -> tuple[list[str], Ints, Tree | None]:
-    """Texts in the order of the hierarchy, or of the alphabet."""
+    name: str, column: Column, array: pa.Array, reference: Distribution | None, missing: Sequence[str]
+) -> tuple[list[str], Ints, Tree | None, dict[str, int]]:
+    """Texts in the order of the hierarchy, or of the alphabet, each in one spelling; and the code of each spelling."""
+    numbers = by_number(column)
     coded = array.dictionary_encode()
     found = coded.dictionary.to_pylist()
-    named = sorted({*found, *(text for text in reference or () if text)})
+    spelled = [one_spelling(text, numbers=numbers) for text in found]
+    no_value = spelled_missing(missing, numbers=numbers)
+    named = sorted({*spelled, *(one_spelling(text, numbers=numbers) for text in reference or () if text)} - no_value)
     tree = None
     texts = named
     if column.grower is not None:
+        if column.on_unknown == "error":
+            _refuse_unknown(name, column.grower, array, coded)
         tree = column.grower.grow(named)
-        unknown = sorted(set(named) - set(tree.leaves))
+        known = {one_spelling(leaf, numbers=numbers) for leaf in tree.leaves}
+        unknown = [text for text in named if text not in known]
         if unknown and column.on_unknown == "error":
-            bad = pa.array([text in unknown for text in found], pa.bool_()).take(coded.indices)
-            refuse(name, array, bad, "not in the hierarchy", 'Add it there, or say on_unknown = "attach".')
             raise DataError(f"column {name!r}: the reference distribution has values that the hierarchy lacks.")
         tree = tree.attach(unknown) if unknown else tree
         texts = tree.leaves
-    places = {text: code for code, text in enumerate(texts, start=1)}
-    lookup = np.array([0, *(places[text] for text in found)], np.int32)
+    places = dict.fromkeys(no_value, 0)
+    for code, text in enumerate(texts, start=1):
+        places.setdefault(one_spelling(text, numbers=numbers), code)
+    lookup = np.array([0, *(places[text] for text in spelled)], np.int32)
     indices = coded.indices.fill_null(-1).to_numpy()
-    return texts, lookup[indices + 1], tree
+    return texts, lookup[indices + 1], tree, places
+
+
+def _refuse_unknown(name: str, hierarchy: Hierarchy, array: pa.Array, coded: pa.DictionaryArray) -> None:
+    """Values must stand in the hierarchy as they are written there."""
+    found = coded.dictionary.to_pylist()
+    leaves = set(hierarchy.grow(found).leaves)
+    bad = pa.array([text not in leaves for text in found], pa.bool_()).take(coded.indices)
+    refuse(name, array, bad, "not in the hierarchy", 'Add it there, or say on_unknown = "attach".')

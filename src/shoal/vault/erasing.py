@@ -15,7 +15,10 @@ import pyarrow.compute as pc
 
 from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import CLOSENESS
-from shoal.privacy.sensitive import Distribution, distance_of
+from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axis
+from shoal.records.normalize import as_text
+from shoal.records.spelling import one_spelling
+from shoal.schema import Column
 from shoal.vault.settings import Epoch
 
 ERASED = "erased value "
@@ -36,22 +39,29 @@ def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, 
         return reference
     changed = dict(reference)
     for name, known in reference.items():
-        if epoch.schema.columns[name].bins is not None:
+        column = epoch.schema.columns[name]
+        if column.bins is not None:
             continue  # only bins are named, not values
-        candidates = {value for value in (json.loads(text).get(name) for text in gone) if value and value in known}
-        lost = _lost(sorted(candidates), live.carried_column(name))
+        values = {value for value in (json.loads(text).get(name) for text in gone) if value}
+        lost = _lost(values, live.carried_column(name), known, column)
         if lost:
-            changed[name] = without(known, lost, in_order=distance_of(epoch.schema.columns[name]) != "equal")
+            changed[name] = without(known, lost, in_order=distance_of(column) != "equal")
     return reference if changed == reference else changed
 
 
-def _lost(candidates: list[str], column: pa.ChunkedArray) -> list[str]:
-    """Which of these values nobody has any more."""
-    if not candidates:
-        return []
-    values = pa.array(candidates, pa.string())
-    there = pc.is_in(values.cast(column.type), value_set=column.unique())
-    return values.filter(pc.invert(there)).to_pylist()
+def _lost(values: set[str], there: pa.ChunkedArray, known: Distribution, column: Column) -> list[str]:
+    """The names of these values, where nobody has them any more. A value may be named in any of its spellings."""
+    there = there.unique()
+    if on_axis(column):
+        values = {value for value in values if value in known}
+    gone = pa.array(sorted(values), pa.string())
+    gone = gone.filter(pc.invert(pc.is_in(gone.cast(there.type), value_set=there))).to_pylist()
+    if on_axis(column) or not gone:
+        return gone
+    numbers = by_number(column)
+    spelled = {one_spelling(value, numbers=numbers) for value in gone}
+    spelled -= {one_spelling(value, numbers=numbers) for value in as_text("", there, ()).to_pylist() if value}
+    return [name for name in known if name and one_spelling(name, numbers=numbers) in spelled]
 
 
 def without(known: Distribution, lost: Iterable[str], *, in_order: bool) -> Distribution:

@@ -1,6 +1,6 @@
 """The verifier's own arithmetic of diversity and closeness, from published values; nothing here is shared with what
-makes releases. Where a definition has two forms, this is the other one: earth mover's distance by quantiles (ordered)
-and from the leaves up (hierarchical).
+makes releases, but for which spellings are one value (`records/spelling.py`). Where a definition has two forms, this is
+the other one: earth mover's distance by quantiles (ordered) and from the leaves up (hierarchical).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.privacy.requirements import Rule
+from shoal.records.spelling import one_spelling, spelled_missing
 from shoal.schema import Column, ColumnType
 
 Longs = NDArray[np.int64]
@@ -30,6 +31,12 @@ class Values:
     numbers: Longs  # of each row; 0 is missing
     names: list[str]  # of the numbers from 1 on, in their order
     column: Column | None
+    spellings: Mapping[str, int] | None = None  # the number of each spelling; None: values are numbers or dates
+
+    @property
+    def by_number(self) -> bool:
+        """Whether texts that are the same number are one value: the schema does not say that they are texts."""
+        return _by_number(self.column)
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ def published_values(
 ) -> Values:
     """The values of a column: numbers and dates in their order (or bins), texts in that of their hierarchy.
 
+    Texts that differ in their spelling alone are one value.
+
     `also`: values that count as places although no row may have them (of a reference distribution).
     """
     kind = column.type if column is not None and column.grower is None else None
@@ -62,14 +71,25 @@ def published_values(
     if text is None:
         raise DataError(f"column {name!r} holds values that cannot be compared or are not of its type.", column=name)
     coded = text.combine_chunks().dictionary_encode()
-    found = coded.dictionary.to_pylist()
-    names = sorted({*found, *also})
+    numbers = _by_number(column)
+    found = [one_spelling(value, numbers=numbers) for value in coded.dictionary.to_pylist()]
+    nothing = spelled_missing(missing, numbers=numbers)
+    names = sorted({*found, *(one_spelling(value, numbers=numbers) for value in also)} - nothing)
+    spellings = dict.fromkeys(nothing, 0)
     if column is not None and column.grower is not None:
         leaves = column.grower.grow(names).leaves
-        names = leaves + [text for text in names if text not in set(leaves)]
-    places = {text: place for place, text in enumerate(names, start=1)}
-    lookup = np.array([0, *(places[text] for text in found)], np.int64)
-    return Values(lookup[coded.indices.fill_null(-1).to_numpy() + 1], names, column)
+        for place, leaf in enumerate(leaves, start=1):
+            spellings.setdefault(one_spelling(leaf, numbers=numbers), place)
+        names = leaves + [value for value in names if value not in spellings]
+        spellings |= {value: place for place, value in enumerate(names[len(leaves) :], start=len(leaves) + 1)}
+    else:
+        spellings |= {value: place for place, value in enumerate(names, start=1)}
+    lookup = np.array([0, *(spellings[value] for value in found)], np.int64)
+    return Values(lookup[coded.indices.fill_null(-1).to_numpy() + 1], names, column, spellings)
+
+
+def _by_number(column: Column | None) -> bool:
+    return column is None or column.type not in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
 
 
 def _as_text(array: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.ChunkedArray:
@@ -192,17 +212,18 @@ def satisfied(rule: Rule, found: Floats) -> NDArray[np.bool_]:
 
 
 def place_of(values: Values, name: str | None) -> int | None:
-    """The number of the value that somebody wrote down; None if no row has it. An empty name is missing.
+    """The number of the value that somebody wrote down, however it is spelled; None if no row has it.
 
-    Where the schema does not say that values are texts, 5.0 is 5.
+    An empty name is missing. Where the schema does not say that values are texts, 5.0 is 5.
     """
     if not name:
         return 0
+    if values.spellings is not None:
+        return values.spellings.get(one_spelling(name, numbers=values.by_number))
     if name in values.names:
         return values.names.index(name) + 1
     number = _number(name)
-    texts = values.column is not None and values.column.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
-    if number is None or texts:
+    if number is None:
         return None
     return next((place for place, known in enumerate(values.names, start=1) if _number(known) == number), None)
 
