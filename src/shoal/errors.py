@@ -24,6 +24,8 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from shoal.addresses import HIDDEN, may_be_address
+
 SHOWN = 5
 
 
@@ -63,7 +65,7 @@ class ShoalError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.file = file
+        self.file = HIDDEN if file is not None and "@" in file and may_be_address(file) else file
         self.column = column
         self.rows = [int(row) for row in rows]
         self.line = line

@@ -15,6 +15,7 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import SchemaError, one_of, shown
 from shoal.hierarchies import DateLevels, Hierarchy, IntervalLevels
 
@@ -289,6 +290,8 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> Schema:
         """Read a TOML file. Paths of hierarchies are relative to that file."""
+        if may_be_address(path):
+            raise SchemaError("a schema is a file, and this looks like the URL of a database.", hint=A_PATH)
         path = Path(path)
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -9,6 +9,7 @@ import typer
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
@@ -18,10 +19,19 @@ from shoal.release.write import check_target, manifest_path
 
 @command
 def anonymize(
-    data: Annotated[Path, typer.Argument(metavar="IN", help="The table: CSV, Parquet or JSON lines.")],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML): what each column is.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            "--schema", "-s", metavar="FILE", parser=file_path, help="The schema (TOML): what each column is."
+        ),
+    ],
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write: .csv or .parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", parser=file_path, help="Where to write: .csv or .parquet.")
+    ],
     l: L = None,  # noqa: E741  # the interface's name
     t: T = None,
     diversity: Diversity = None,

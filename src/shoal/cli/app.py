@@ -9,10 +9,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from shoal.cli import anonymize, bench, compare, demo, measure, papers, schema, vault, verify
+from shoal.cli.usage import Commands
 from shoal.version import __version__
 
 app = typer.Typer(
     name="shoal",
+    cls=Commands,
     help="Keep published person-level data k-anonymous: every record looks like at least k − 1 others.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # a traceback with local variables would show the data

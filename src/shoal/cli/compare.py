@@ -10,6 +10,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
@@ -24,8 +25,15 @@ BAR, WIDE = 16, 100  # characters of the longest bar; of a screen that has room 
 
 @command
 def compare(
-    data: Annotated[Path, typer.Argument(metavar="IN", help="The table: CSV, Parquet or JSON lines.")],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML): what each column is.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            "--schema", "-s", metavar="FILE", parser=file_path, help="The schema (TOML): what each column is."
+        ),
+    ],
     k: Annotated[str, typer.Option("-k", "--k", help="One k or several: 5,10,50.")] = "5,10,50",
     methods: Annotated[
         str | None, typer.Option(metavar="NAME,…", help=f"Which: {', '.join(METHODS)}. Default: all.")
@@ -38,7 +46,10 @@ def compare(
     measure: Annotated[str, typer.Option(help=f"What they try to lose least of: {', '.join(ALL_MEASURES)}.")] = "il",
     seed: Annotated[int | None, typer.Option(help="Repeat the random choices of the methods.")] = None,
     chart: Annotated[
-        Path | None, typer.Option(help="Draw loss against k and against time: .svg, .png, .html or .json.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", parser=file_path, help="Draw loss against k and against time: .svg, .png, .html or .json."
+        ),
     ] = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,

@@ -13,6 +13,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.anonymize import show
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.release.write import manifest_path
 
@@ -20,7 +21,9 @@ from shoal.release.write import manifest_path
 @command
 def demo(
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")] = 5,
-    folder: Annotated[Path, typer.Option("--folder", help="Where to write the release.")] = Path("shoal-demo"),
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", parser=file_path, help="Where to write the release.")
+    ] = Path("shoal-demo"),
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -46,16 +49,19 @@ def demo(
     rows = _telling_group(release)
     before, after = table.take(pa.array(rows)).select(schema.published), release.trace(rows)
     shown = _telling_columns(after)
-    screen.print(f"\nThe Adult table: {number(table.num_rows)} people of the 1994 US census. {len(rows)} of them,")
+    screen.print()
+    screen.print(f"The Adult table: {number(table.num_rows)} people of the 1994 US census. {len(rows)} of them,")
     _show_rows("[bold]before[/]: what the holder has", before.select(shown))
     _show_rows("[bold]after[/]: what the release says of the same people", after.select(shown))
     screen.print(
         f"The release has {len(rows)} rows that look like this, in no order: whoever knows one of these people finds "
-        f"all {len(rows)} and cannot tell which row is whose. No name and no key is in it.\n"
+        f"all {len(rows)} and cannot tell which row is whose. No name and no key is in it."
     )
+    screen.print()
     show(release, output)
     answer = "[bold green]ok[/]" if verdict.ok else "[bold red]not ok[/]"
-    screen.print(f"Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.\n")
+    screen.print(f"Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.")
+    screen.print()
     screen.print("Your own table: [bold]shoal anonymize TABLE.csv --schema SCHEMA.toml -k 5 -o RELEASE.csv[/]")
 
 

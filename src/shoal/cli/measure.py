@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
 from shoal.measures import MEANINGS, RISKS, Report, unique_records
 from shoal.records.reading import read_text
@@ -17,10 +18,17 @@ from shoal.records.reading import read_text
 
 @command
 def measure(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The published table: CSV, Parquet or JSON lines.")],
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML) of the release.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=file_path, help="The published table: CSV, Parquet or JSON lines.")
+    ],
+    schema: Annotated[
+        Path, typer.Option("--schema", "-s", metavar="FILE", parser=file_path, help="The schema (TOML) of the release.")
+    ],
     population: Annotated[
-        Path | None, typer.Option(help="A table of everybody, for the risk that somebody outside is meant.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", parser=file_path, help="A table of everybody, for the risk that somebody outside is meant."
+        ),
     ] = None,
     sampling_fraction: Annotated[
         float | None, typer.Option(help="Instead: the share of the population that the table is a sample of.")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, messages, print_json, progress, screen
 from shoal.errors import ParameterError, one_of
 from shoal.experiments import papers as experiments
@@ -22,7 +23,10 @@ def papers(
         list[str] | None, typer.Argument(metavar="[NAME]...", help=f"Which: {', '.join(NAMES)}. Default: all.")
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where measurements, figures and pages go.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="DIR", parser=file_path, help="Where measurements, figures and pages go."
+        ),
     ] = Path("papers"),
     quick: Annotated[bool, typer.Option("--quick", help="Few and small sizes, for a first look.")] = False,
     as_json: AsJson = False,

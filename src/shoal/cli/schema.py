@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, messages, number, print_json, screen
 from shoal.files import refuse_sources, write_text
 from shoal.fit import check_fit
@@ -21,9 +22,14 @@ app = typer.Typer(help="Propose a schema for a table, or hold one against it.", 
 @app.command("infer")
 @command
 def infer(
-    data: Annotated[Path, typer.Argument(metavar="IN", help="The table: CSV, Parquet or JSON lines.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write it; default: the screen.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", parser=file_path, help="Where to write it; default: the screen."
+        ),
     ] = None,
     header: Annotated[
         bool | None,
@@ -51,7 +57,8 @@ def infer(
         print_json({"columns": columns, "warnings": proposal.warnings, "output": str(output) if output else None})
         return
     if output is None:
-        screen.print(text, markup=False, end="", soft_wrap=True)
+        for line in text.removesuffix("\n").split("\n"):
+            screen.print(line, markup=False, soft_wrap=True)
     else:
         screen.print(f"Written: {output}. Look it over: nobody but you knows what an attacker may know.", markup=False)
     for warning in proposal.warnings:
@@ -61,8 +68,8 @@ def infer(
 @app.command("check")
 @command
 def check(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema (TOML).")],
-    data: Annotated[Path, typer.Argument(metavar="IN", help="The table that it describes.")],
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", parser=file_path, help="The schema (TOML).")],
+    data: Annotated[Path, typer.Argument(metavar="IN", parser=file_path, help="The table that it describes.")],
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

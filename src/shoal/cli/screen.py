@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 the answer is no, 2 could not be done, 130 interrupted.
 from __future__ import annotations
 
 import functools
-import json
 import math
 import sys
 import traceback
@@ -18,10 +17,10 @@ from typing import Annotated, Any, TypeVar
 
 import rich.progress
 import typer
-from rich.console import Console
 from rich.text import Text
 
 import shoal
+from shoal.cli.terminal import Screen, harmless, json_text
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -34,8 +33,8 @@ ShowValues = Annotated[
 # Asked for a release, these are an answer; every other error says that the question could not be dealt with.
 NO = (shoal.VerificationError, shoal.Unchanged)
 
-screen = Console(highlight=False)
-messages = Console(stderr=True, highlight=False)
+screen = Screen(highlight=False)
+messages = Screen(stderr=True, highlight=False)
 
 
 class Interrupted(shoal.ShoalError):
@@ -69,7 +68,7 @@ def command(function: Command) -> Command:
             where = f"{Path(last.filename).name}, line {last.lineno}"
             bug = shoal.InternalError(f"{type(problem).__name__} in {where}: a bug in shoal, please report it.")
             if kwargs["show_values"] and sys.stderr.isatty():
-                traceback.print_exception(problem)
+                messages.print(Text("".join(traceback.format_exception(problem)).rstrip()), soft_wrap=True)
             _explain(bug, as_json=kwargs["as_json"], show_values=False)
             raise typer.Exit(2) from None
 
@@ -78,16 +77,17 @@ def command(function: Command) -> Command:
 
 def _explain(error: shoal.ShoalError, *, as_json: bool, show_values: bool) -> None:
     if as_json:
-        print(json.dumps(error.facts(), ensure_ascii=False), file=sys.stderr)  # noqa: T201  # the command's own output
+        print(json_text(error.facts()), file=sys.stderr)  # noqa: T201  # the command's own output
         return
     revealed = show_values and sys.stderr.isatty()
-    messages.print(Text.assemble(("Error: ", "bold red"), error.reveal() if revealed else str(error)))
+    said = harmless(error.reveal() if revealed else str(error))
+    messages.print(Text.assemble(("Error: ", "bold red"), said))
     if show_values and not revealed:
         messages.print("(Values are shown on a terminal only.)")
 
 
 def print_json(facts: Mapping[str, object]) -> None:
-    print(json.dumps(facts, indent=2, ensure_ascii=False))  # noqa: T201  # the command's own output
+    print(json_text(facts, indent=2))  # noqa: T201  # the command's own output
 
 
 def number(value: float) -> str:
@@ -139,7 +139,7 @@ def notes(*, as_json: bool) -> Iterator[None]:
         if not issubclass(warning.category, shoal.ShoalWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         elif as_json:
-            print(json.dumps({"note": str(warning.message)}, ensure_ascii=False), file=sys.stderr)  # noqa: T201
+            print(json_text({"note": str(warning.message)}), file=sys.stderr)  # noqa: T201
         else:
             messages.print(f"Note: {warning.message}", markup=False)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
 from shoal.errors import ParameterError
 
@@ -20,8 +21,13 @@ SHOWN = 10
 
 @command
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The published table: CSV, Parquet or JSON lines.")],
-    schema: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema (TOML) of the release.")] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=file_path, help="The published table: CSV, Parquet or JSON lines.")
+    ],
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", "-s", metavar="FILE", parser=file_path, help="The schema (TOML) of the release."),
+    ] = None,
     quasi_identifiers: Annotated[
         str | None,
         typer.Option("--quasi-identifiers", "-q", help="Instead of a schema: their names, with commas."),

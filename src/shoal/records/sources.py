@@ -16,6 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import DataError
 from shoal.records.csv_files import CsvFile, Expected
 from shoal.records.json_lines import JsonLinesFile
@@ -93,6 +94,8 @@ def open_source(given: object, expected: Expected | None = None) -> Source:
 
 def _open(given: object, expected: Expected | None) -> Source:
     if isinstance(given, str | Path):
+        if may_be_address(given):
+            raise DataError("data must be a file or a frame, and this looks like the URL of a database.", hint=A_PATH)
         return _open_file(Path(given), expected)
     if isinstance(given, pa.Table | pa.RecordBatch) or hasattr(given, "__arrow_c_stream__"):
         return Frame(given)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import InternalError, ParameterError, one_of
+from shoal.addresses import A_PATH, may_be_address
+from shoal.errors import InternalError, OutputError, ParameterError, one_of
 from shoal.measures import Report
 from shoal.privacy import Rule
 from shoal.release.notebook import release_html
@@ -112,6 +113,8 @@ class Release:
 
     def write(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`)."""
+        if may_be_address(path):
+            raise OutputError("a release is written to a file, and this looks like the URL of a database.", hint=A_PATH)
         path = Path(path)
         check_target(path, force=force, sources=self._sources)
         write_release(self.table, self.manifest, path, force=force)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,6 +23,17 @@ from shoal.vault.store import Row
 DEFAULT_SCHEMA = "shoal"
 COPIED = 200  # rows from which on COPY is worth its beginning
 LOST_CONNECTION = ("08", "57")  # classes of SQLSTATE: connection exceptions, operator intervention
+ESCAPED = r"%[0-9A-Fa-f]{2}"
+CLEAN = re.compile(
+    rf"""
+    postgres(ql)?(\+\w+)?://
+    ( ([^\s@:/?\#\[\]%]|{ESCAPED})* (:([^\s@:/?\#\[\]%]|{ESCAPED})*)? @ )?  # user and password
+    ( \[[0-9A-Fa-f:.]+\] | ([A-Za-z0-9._~-]|{ESCAPED})* ) (:[0-9]{{1,5}})?    # host and port
+    ( / ([^\s@:/?\#\[\]%]|{ESCAPED})* )?                                    # database
+    ( \? ([^\s@?\#\[\]%]|{ESCAPED})* )?                                    # the rest
+    """,
+    re.VERBOSE,
+)
 MEANINGS = {
     "53100": ("there is no room left on the server's disk; what the vault holds is as it was.", "Make room there."),
     "25006": ("the vault cannot be written to: the server is read-only.", None),
@@ -39,12 +50,7 @@ class Postgres:
     keeps_head = False  # that a server loses no commit is its own matter
 
     def __init__(self, url: str) -> None:
-        try:
-            parsed = sa.make_url(re.sub(r"^postgres(ql)?(\+\w+)?:", "postgresql+psycopg:", url))
-        except (ArgumentError, ValueError):  # its text may quote a password
-            parsed = None
-        if parsed is None:
-            raise ParameterError("this is not the URL of a database.", hint="Write postgresql://user@host/database.")
+        parsed = _parsed(url)
         schema = parsed.query.get("schema", DEFAULT_SCHEMA)
         if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise ParameterError("schema must be a name of small letters, digits and _, of the database's schema.")
@@ -177,6 +183,21 @@ def raw_errors() -> type[Exception]:
     import psycopg
 
     return psycopg.Error
+
+
+def _parsed(url: str) -> sa.URL:
+    """The URL, if it can be read in one way only: otherwise part of a password might be taken for the host."""
+    parsed = None
+    if CLEAN.fullmatch(url):
+        with suppress(ArgumentError, ValueError):  # its text may quote a password
+            parsed = sa.make_url(re.sub(r"^postgres(ql)?(\+\w+)?:", "postgresql+psycopg:", url))
+    if parsed is None:
+        raise ParameterError(
+            "this is not the URL of a database.",
+            hint="Write postgresql://user@host/database. In a user's name, a password and a query, write @ as %40, "
+            ": as %3A, / as %2F, ? as %3F, # as %23, [ as %5B, ] as %5D, % as %25 and a blank as %20.",
+        )
+    return parsed
 
 
 def _shown(url: sa.URL, schema: str) -> str:

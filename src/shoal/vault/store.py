@@ -7,6 +7,7 @@ process (and one thread) at a time, and the system takes it back from a process 
 from __future__ import annotations
 
 import gc
+import re
 import sqlite3
 import threading
 import time
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from shoal.addresses import may_be_address
 from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.vault.head import Head, stored_head
 
@@ -164,13 +166,14 @@ def _scrub(problem: DBAPIError) -> None:
 
 def open_backend(where: object) -> Backend:
     """The backend that a path or URL means."""
-    if str(where).startswith(("postgresql:", "postgres:", "postgresql+")):
+    if re.match(r"postgres(ql)?(\+\w+)?://", str(where)):
         from shoal.vault.postgres import Postgres  # psycopg is an extra
 
         return Postgres(str(where))
-    if "://" in str(where):
+    if may_be_address(where):
         raise ParameterError(
-            "a vault is a file or a PostgreSQL database.", hint="Give a path, or postgresql://user@host/database."
+            "a vault is a file or a PostgreSQL database.",
+            hint="Give a path (./ before it, if it looks like a URL), or postgresql://user@host/database.",
         )
     from shoal.vault.sqlite import Sqlite
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import sqlalchemy as sa
 
+from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.live import Applied
@@ -529,6 +530,8 @@ class Vault:
 def _path(given: object) -> Path:
     if not isinstance(given, str | Path) or "\0" in str(given) or not _is_text(str(given)):
         raise ParameterError(f"this must be the path of a file. Got {type(given).__name__} instead.")
+    if may_be_address(given):
+        raise ParameterError("a file is wanted here, and this looks like the URL of a database.", hint=A_PATH)
     return Path(given)
 
 

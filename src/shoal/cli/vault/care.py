@@ -11,6 +11,7 @@ from rich.markup import escape
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
@@ -85,7 +86,9 @@ def _room(done: Compacted) -> str:
 def rebase(
     vault: VaultPlace,
     k: Annotated[int | None, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")] = None,
-    schema: Annotated[Path | None, typer.Option("--schema", "-s", help="A new schema (TOML).")] = None,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", "-s", metavar="FILE", parser=file_path, help="A new schema (TOML).")
+    ] = None,
     l: L = None,  # noqa: E741  # the interface's name
     t: T = None,
     diversity: Diversity = None,

@@ -12,6 +12,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
+from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_obstacles
 from shoal.cli.vault.options import (
@@ -37,10 +38,21 @@ from shoal.vault.facts import Status
 @command
 def init(
     vault: NewVault,
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema (TOML): what each column is.")],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            "--schema", "-s", metavar="FILE", parser=file_path, help="The schema (TOML): what each column is."
+        ),
+    ],
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
     data: Annotated[
-        Path | None, typer.Option("--data", help="The first records: CSV, Parquet or JSON lines. Default: none.")
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            parser=file_path,
+            help="The first records: CSV, Parquet or JSON lines. Default: none.",
+        ),
     ] = None,
     l: L = None,  # noqa: E741  # the interface's name
     t: T = None,

@@ -10,19 +10,14 @@ from typing import Annotated
 import typer
 
 import shoal
+from shoal.addresses import may_be_address
+from shoal.cli.files import file_path
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.maintain import MAINTAINERS
 
 SECRET_VARIABLE = "SHOAL_KEY_SECRET"  # noqa: S105  # the name of the variable
 WAIT = 10.0
-
-
-def _file(text: str) -> Path:
-    """A file, and not a vault's URL in its place: a message about a missing file would show the password in it."""
-    if "://" in text:
-        raise typer.BadParameter("is a URL, and a file is wanted here. Are the arguments in the right order?")
-    return Path(text)
 
 
 def _place(text: str) -> str:
@@ -41,20 +36,23 @@ NewVault = Annotated[
         metavar="VAULT", parser=_place, help="Where to make it: a file, or postgresql://USER@HOST/DATABASE."
     ),
 ]
-Rows = Annotated[Path, typer.Argument(metavar="FILE", parser=_file, help="The records: CSV, Parquet or JSON lines.")]
+Rows = Annotated[
+    Path, typer.Argument(metavar="FILE", parser=file_path, help="The records: CSV, Parquet or JSON lines.")
+]
 Keys = Annotated[
-    Path, typer.Argument(metavar="FILE", parser=_file, help="A table with the key column; it may have more.")
+    Path, typer.Argument(metavar="FILE", parser=file_path, help="A table with the key column; it may have more.")
 ]
 Changes = Annotated[
-    Path, typer.Argument(metavar="FILE", parser=_file, help="Records with a column op: insert, update or delete.")
+    Path, typer.Argument(metavar="FILE", parser=file_path, help="Records with a column op: insert, update or delete.")
 ]
-Copy = Annotated[Path, typer.Argument(metavar="FILE", parser=_file, help="The copy: a vault in one file.")]
+Copy = Annotated[Path, typer.Argument(metavar="FILE", parser=file_path, help="The copy: a vault in one file.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The number of the release, see `shoal releases`.")]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", parser=_file, help="Where to write: .csv or .parquet.")
+    Path, typer.Option("--output", "-o", metavar="FILE", parser=file_path, help="Where to write: .csv or .parquet.")
 ]
 MaybeOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", parser=_file, help="Where to write: .csv or .parquet.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", parser=file_path, help="Where to write: .csv or .parquet."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
 
@@ -72,7 +70,7 @@ SecretFile = Annotated[
     typer.Option(
         "--key-secret-file",
         metavar="FILE",
-        parser=_file,
+        parser=file_path,
         help=f"The secret with which keys are hashed; or in the variable {SECRET_VARIABLE}.",
     ),
 ]
@@ -109,7 +107,7 @@ def _bytes(file: Path) -> bytes:
 
 def named(where: str) -> str:
     """The vault in a command that a person can type; of a URL nothing, for there may be a password in it."""
-    return "VAULT" if "://" in where else shlex.quote(where)
+    return "VAULT" if may_be_address(where) else shlex.quote(where)
 
 
 def moment(stamp: str) -> str:
