@@ -131,7 +131,8 @@ def test_columns_that_deserve_a_second_look() -> None:
         }
     )
     assert "1977" not in repr(check_fit(pa.table({"q": [1977, 2], "constant": ["x"] * 2, "serial": ["a"] * 2}), schema))
-    fit = check_fit(pa.table({"q": [1, 2], "constant": ["x", "x"], "serial": ["a", "b"]}), schema)
+    serial = [f"s{number}" for number in range(30)]
+    fit = check_fit(pa.table({"q": list(range(30)), "constant": ["x"] * 30, "serial": serial}), schema)
     assert len(fit.warnings) == 2
     assert "acts as a key" in fit.warnings[0]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
 from shoal.cluster.withholding import check_suppress, withhold
 from shoal.errors import VerificationError
+from shoal.fit import warn_of_keys
 from shoal.measures import column_numbers, holder_report, public_report
 from shoal.partition import Partition
 from shoal.privacy import Rule, make_rules, warn_of_several_records
@@ -44,6 +45,7 @@ def anonymize(
     optimize: str | None = None,
     suppress: float = 0.0,
     bounds: bool = False,
+    strict: bool = False,
     progress: Progress = SILENT,
     **options: object,
 ) -> Release:
@@ -60,7 +62,8 @@ def anonymize(
     groups are found, with its own `options`; `measure` what it tries to lose least of; `seed` makes the grouping (not
     the order of the rows) repeatable; `optimize` ("refine" or "breaking") lowers the loss afterwards; `suppress` is the
     share of records that may be withheld where that saves the others more than it costs, each counted as a row of
-    nothing but `*`; `bounds` adds `_lo` and `_hi` columns beside numbers and dates.
+    nothing but `*`; `bounds` adds `_lo` and `_hi` columns beside numbers and dates; `strict` refuses columns that would
+    act as keys, where otherwise a warning says so.
 
     Guarantee: the release has passed `shoal.verify` for k and all that was asked. If it had not, VerificationError is
     raised instead.
@@ -78,6 +81,7 @@ def anonymize(
     records = encode(table, schema, file)
     del table
     warn_of_several_records(records)
+    warn_of_keys(records, strict=strict)
     partition = cluster(
         records,
         k,

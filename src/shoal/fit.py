@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.inference import ACTS_LIKE_A_KEY
+from shoal.errors import DataError, ShoalWarning
+from shoal.inference import ACTS_LIKE_A_KEY, NEARLY_UNIQUE
 from shoal.records.codebook import CodeBook
-from shoal.records.encode import encode
+from shoal.records.encode import Records, encode
 from shoal.records.reading import read_for
 from shoal.schema import Role, Schema
+
+LESS_TELLING = "Make it coarser, give it another role, or leave it out."
+FEW = 20  # of so few values it is no wonder that most occur once
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,47 @@ def check_fit(source: object, schema: Schema) -> Fit:
     """Raise where the table does not fit; otherwise say what the schema makes of it."""
     table, file = read_for(schema, source)
     records = encode(table, schema, file)
-    warnings = []
+    notes = []
     for name in schema.names(Role.INSENSITIVE):
-        values = records.carried[name].drop_null()
-        if pa.types.is_nested(values.type):
-            warnings.append(f"{name} is insensitive and holds {values.type}: look at what is in it")
-        elif len(values) and len(values.unique()) >= ACTS_LIKE_A_KEY * len(values):
-            warnings.append(f"{name} is insensitive, and most of its values occur once: published, it acts as a key")
+        kind = records.carried[name].type
+        if pa.types.is_nested(kind):
+            notes.append(f"{name} is insensitive and holds {kind}: look at what is in it")
+    notes += acting_as_keys(records).values()
     for book in records.books:
         seen = int((book.counts[1:] > 0).sum())
         if seen <= 1:
-            warnings.append(f"{book.name} has {'one value' if seen else 'no values'}: it tells nothing")
-    return Fit(len(records), [_column(book) for book in records.books], warnings)
+            notes.append(f"{book.name} has {'one value' if seen else 'no values'}: it tells nothing")
+    return Fit(len(records), [_column(book) for book in records.books], notes)
+
+
+def acting_as_keys(records: Records) -> dict[str, str]:
+    """Columns that are published as they are and single out most records, with what to say of each.
+
+    Whoever has another copy of such a column finds everybody's row by it, whatever k is. Insensitive: at least half as
+    many different values as values. Sensitive: at least nine tenths, for a diverse column may have many values.
+    """
+    found = {}
+    for role, share in ((Role.INSENSITIVE, ACTS_LIKE_A_KEY), (Role.SENSITIVE, NEARLY_UNIQUE)):
+        for name in records.schema.names(role):
+            values = records.carried[name].drop_null()
+            if len(values) <= FEW or pa.types.is_nested(values.type) or len(values.unique()) < share * len(values):
+                continue
+            if role == Role.INSENSITIVE:
+                found[name] = f"{name} is insensitive, and most of its values occur once: published, it acts as a key"
+            else:
+                found[name] = (
+                    f"{name} is sensitive, and almost every value occurs once: published, it acts as a key for whoever "
+                    "has another copy of it, and ℓ-diversity says little, for every group is diverse"
+                )
+    return found
+
+
+def warn_of_keys(records: Records, *, strict: bool) -> None:
+    """Say which columns act as keys. `strict`: refuse them."""
+    for name, note in acting_as_keys(records).items():
+        if strict:
+            raise DataError(f"{note}.", hint=LESS_TELLING, column=name)
+        warnings.warn(f"{note}. {LESS_TELLING}", ShoalWarning, stacklevel=3)
 
 
 def _column(book: CodeBook) -> ColumnFit:

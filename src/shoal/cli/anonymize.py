@@ -9,7 +9,7 @@ import typer
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
-from shoal.cli.files import file_path
+from shoal.cli.files import NeutralizeFormulas, Strict, file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
@@ -59,6 +59,8 @@ def anonymize(
         int | None, typer.Option(help="Repeat the random choices of a method; the order of the rows is always new.")
     ] = None,
     bounds: Annotated[bool, typer.Option("--bounds", help="Add _lo and _hi columns to numbers and dates.")] = False,
+    strict: Strict = False,
+    neutralize_formulas: NeutralizeFormulas = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
@@ -82,11 +84,12 @@ def anonymize(
             optimize=optimize,
             suppress=suppress,
             bounds=bounds,
+            strict=strict,
             progress=bar,
             **_options(method, option or []) | _given(effort=effort, max_seconds=max_seconds),
         )
         bar.stage("writing")
-        release.write(output, force=force)
+        release.write(output, force=force, neutralize_formulas=neutralize_formulas)
     if as_json:
         print_json({"output": str(output), "manifest": str(manifest_path(output)), **release.manifest})
     else:

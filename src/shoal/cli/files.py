@@ -1,12 +1,23 @@
-"""Files on the command line: a path, and never the URL of a database in its place."""
+"""Files on the command line, and what releases in them are held to: a path is never the URL of a database."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from shoal.addresses import A_PATH, may_be_address
+
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse columns that would act as keys; otherwise a note says so.")
+]
+NeutralizeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--neutralize-formulas", help="Put ' before texts of a .csv that a spreadsheet would run: =, +, - or @ first."
+    ),
+]
 
 
 def file_path(text: str) -> Path:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from decimal import Context, Decimal, DecimalException
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.ASCII)
+# An apostrophe that tells spreadsheets that a text is no formula: `release/spreadsheets.py` puts it there.
+NEUTRALIZED = re.compile(r"^'+(?=[=+@-])")
 PLAIN = 40  # digits that a number is written out with
 
 # What Unicode calls ignorable and does not count as a format character: fillers, joiners, variation selectors. And the
@@ -35,7 +37,7 @@ def one_spelling(text: str, *, numbers: bool) -> str:
     if not (text.isascii() and text.isprintable()):
         text = _seen(text)
     # Folding may undo the normal form, and the normal form the folding: twice is where both stay.
-    spelled = _folded(_folded(text))
+    spelled = NEUTRALIZED.sub("", _folded(_folded(text)))
     if numbers and NUMBER.fullmatch(spelled):
         return _number(spelled)
     return spelled

@@ -15,6 +15,7 @@ from shoal.errors import InternalError, OutputError, ParameterError, one_of
 from shoal.measures import Report
 from shoal.privacy import Rule
 from shoal.release.notebook import release_html
+from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import check_target, write_release
 
 Integer = TypeVar("Integer", bound=np.integer)
@@ -111,13 +112,17 @@ class Release:
             return self._public
         return self._holder()
 
-    def write(self, path: str | Path, *, force: bool = False) -> Path:
-        """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`)."""
+    def write(self, path: str | Path, *, force: bool = False, neutralize_formulas: bool = False) -> Path:
+        """Write the table as `.csv` or `.parquet`, and its manifest beside it (`….manifest.json`).
+
+        `neutralize_formulas`: texts of a CSV that a spreadsheet would run get an apostrophe before them.
+        """
         if may_be_address(path):
             raise OutputError("a release is written to a file, and this looks like the URL of a database.", hint=A_PATH)
         path = Path(path)
         check_target(path, force=force, sources=self._sources)
-        write_release(self.table, self.manifest, path, force=force)
+        table, facts = for_spreadsheets(self.table, self.manifest, path, neutralize=neutralize_formulas)
+        write_release(table, facts, path, force=force)
         return path
 
     def __repr__(self) -> str:

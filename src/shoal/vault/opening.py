@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.errors import ShoalWarning, VaultError
+from shoal.fit import warn_of_keys
 from shoal.privacy import warn_of_several_records
 from shoal.progress import Progress
 from shoal.records.changes import key_of
@@ -56,8 +57,9 @@ def created(
     progress: Progress,
     *,
     dry_run: bool,
+    strict: bool = False,
 ) -> Opened:
-    """Make a vault. `dry_run`: everything is tried, and the vault is in memory."""
+    """Make a vault. `dry_run`: all is tried, and the vault is in memory; `strict`: no column may act as a key."""
     key_of(schema)
     making.first_epoch(schema, *held_to).settings()  # says what is wrong with it
     hashing = None if key_secret is None else KeyHash(key_secret)
@@ -68,7 +70,7 @@ def created(
         if dry_run:
             store.close()
             store = Store(open_backend(IN_MEMORY))
-        state = _first_state(schema, held_to, data, hashing, progress)
+        state = _first_state(schema, held_to, data, hashing, progress, strict=strict)
         progress.stage("storing")
         making.make(store, state, None if hashing is None else hashing.check())
         return Opened(store, state.epoch, hashing, hashing is not None, state)
@@ -77,7 +79,9 @@ def created(
         raise
 
 
-def _first_state(schema: Schema, held_to: HeldTo, data: object, hashing: KeyHash | None, progress: Progress) -> State:
+def _first_state(
+    schema: Schema, held_to: HeldTo, data: object, hashing: KeyHash | None, progress: Progress, *, strict: bool
+) -> State:
     """The records in memory, in their first groups."""
     progress.stage("reading")
     table = making.empty_table(schema) if data is None else read_for(schema, data)[0]
@@ -86,6 +90,7 @@ def _first_state(schema: Schema, held_to: HeldTo, data: object, hashing: KeyHash
     state = started(making.first_epoch(schema, *held_to), table, 0, progress)
     records = state.live.records()
     warn_of_several_records(records)
+    warn_of_keys(records, strict=strict)
     if len(records) and not state.live.feasible():
         obstacles = "; ".join(state.live.partition().obstacles())
         warnings.warn(f"the vault cannot be published as it is: {obstacles}.", ShoalWarning, stacklevel=4)

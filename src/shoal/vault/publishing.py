@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from shoal.anonymize import released
 from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
 from shoal.files import new_mark
+from shoal.fit import warn_of_keys
 from shoal.progress import Progress
 from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
+from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
 from shoal.vault import tables
 from shoal.vault.history import last_release
@@ -49,7 +51,7 @@ class Publication:
         self.release, self.row, self.looks = release, row, looks
 
 
-def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool) -> Publication:
+def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool, strict: bool) -> Publication:
     """Recode and verify; nothing is stored yet."""
     with store.read() as connection:
         last = last_release(connection)
@@ -64,6 +66,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         )
     live, epoch = state.live, state.epoch
     records = live.records()
+    warn_of_keys(records, strict=strict)
     partition = live.partition(records)
     obstacles = partition.obstacles()
     if obstacles:
@@ -136,7 +139,9 @@ def keep(store: Store, publication: Publication, progress: Progress) -> None:
             raise
 
 
-def keep_and_write(store: Store, publication: Publication, path: Path, progress: Progress, *, force: bool) -> None:
+def keep_and_write(
+    store: Store, publication: Publication, path: Path, progress: Progress, *, force: bool, neutralize_formulas: bool
+) -> None:
     """A release that goes to a file as well: the four steps.
 
     Guarantee: if this raises before the third step is done, nothing is left of it. From then on the release has
@@ -152,7 +157,8 @@ def keep_and_write(store: Store, publication: Publication, path: Path, progress:
         connection.execute(sa.insert(tables.releases), [{**row, "done": False}])
     try:
         progress.stage("writing")
-        row["sha256"] = write_parts(release.table, release.manifest, path, mark)
+        table, facts = for_spreadsheets(release.table, release.manifest, path, neutralize=neutralize_formulas)
+        row |= {"sha256": write_parts(table, facts, path, mark), "manifest": as_json(facts)}
         progress.stage("storing")
         with store.write() as connection:
             connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))

@@ -87,6 +87,7 @@ class Vault:
         maintainer: str = DEFAULT_MAINTAINER,
         seed: int | None = None,
         key_secret: str | bytes | None = None,
+        strict: bool = False,
         wait: float = WAIT,
         progress: Progress = SILENT,
         dry_run: bool = False,
@@ -103,7 +104,8 @@ class Vault:
         held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
-        return cls(opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run), wait)
+        made = opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
+        return cls(made, wait)
 
     @classmethod
     def open(
@@ -397,11 +399,15 @@ class Vault:
         output: str | Path | None = None,
         *,
         even_if_unchanged: bool = False,
+        strict: bool = False,
+        neutralize_formulas: bool = False,
         force: bool = False,
         dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> Release:
         """Recode, verify, store, and write to `output` (.csv or .parquet, its manifest beside it) if one is given.
+
+        `strict` refuses columns that would act as keys; `neutralize_formulas` is that of `Release.write`.
 
         Guarantee: the release has passed `shoal.verify`, and is in the history when this returns. If it raises,
         neither the history nor the disk has anything of it. (Should the file's name be taken at the last moment, the
@@ -411,11 +417,15 @@ class Vault:
         if path is not None:
             check_target(path, force=force, sources=self._sources())
         with self._writing(progress) as state:
-            publication = publishing.prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged)
+            publication = publishing.prepare(
+                self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict
+            )
             if not dry_run and path is None:
                 publishing.keep(self._store, publication, progress)
             elif not dry_run and path is not None:
-                publishing.keep_and_write(self._store, publication, path, progress, force=force)
+                publishing.keep_and_write(
+                    self._store, publication, path, progress, force=force, neutralize_formulas=neutralize_formulas
+                )
             return publication.release
 
     def rebase(

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
-from shoal.cli.files import file_path
+from shoal.cli.files import Strict, file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_obstacles
 from shoal.cli.vault.options import (
@@ -64,6 +64,7 @@ def init(
     maintainer: Maintainer = DEFAULT_MAINTAINER,
     seed: Seed = None,
     key_secret_file: SecretFile = None,
+    strict: Strict = False,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -86,6 +87,7 @@ def init(
             maintainer=maintainer,
             seed=seed,
             key_secret=key_secret(key_secret_file),
+            strict=strict,
             wait=wait,
             progress=bar,
             dry_run=dry_run,

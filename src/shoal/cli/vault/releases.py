@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.files import NeutralizeFormulas, Strict
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.holding import say_private
 from shoal.cli.vault.options import (
@@ -37,6 +38,8 @@ def publish(
     even_if_unchanged: Annotated[
         bool, typer.Option("--even-if-unchanged", help="Make a release although nothing has changed since the last.")
     ] = False,
+    strict: Strict = False,
+    neutralize_formulas: NeutralizeFormulas = False,
     force: Force = False,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
@@ -48,7 +51,15 @@ def publish(
     Exit code 1 if the answer is no: what is asked for does not hold, or nothing has changed since the last release.
     """
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
-        made = held.publish(output, even_if_unchanged=even_if_unchanged, force=force, dry_run=dry_run, progress=bar)
+        made = held.publish(
+            output,
+            even_if_unchanged=even_if_unchanged,
+            strict=strict,
+            neutralize_formulas=neutralize_formulas,
+            force=force,
+            dry_run=dry_run,
+            progress=bar,
+        )
     if as_json:
         print_json({**_facts(made, None if dry_run else output), "dry_run": dry_run})
     elif dry_run:
@@ -90,6 +101,7 @@ def release(
             "--for-holder", help="What is left of it where people have been deleted since: for your eyes alone."
         ),
     ] = False,
+    neutralize_formulas: NeutralizeFormulas = False,
     force: Force = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
@@ -110,7 +122,7 @@ def release(
         return
     with opened(vault) as held:
         again = held.release(n)
-        again.write(output, force=force)
+        again.write(output, force=force, neutralize_formulas=neutralize_formulas)
     if as_json:
         print_json(_facts(again, output))
         return
