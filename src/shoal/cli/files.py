@@ -24,6 +24,6 @@ def file_path(text: str) -> Path:
     """A path. A message about a missing file would show the password of a URL that was given by mistake."""
     if may_be_address(text):
         raise typer.BadParameter(
-            f"looks like a URL, and a file is wanted here. Are the arguments in the right order? {A_PATH}"
+            f"a file is wanted here, and this looks like a URL. Are the arguments in the right order? {A_PATH}"
         )
     return Path(text)
