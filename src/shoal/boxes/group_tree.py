@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from shoal.boxes.catalog import MAYBE, NEVER, OFF, ON, STALE, best_covering, catalog_groups, new_table
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, ROW, divide
-from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.kernels import WIDE, box_cost, cell_cost, costs_more
 from shoal.boxes.layout import (
     ABOVE,
     BUILT,
@@ -359,12 +359,15 @@ def best_group(
         if node < 0:
             leaf = -1 - node
             for place in range(tree.leaves[leaf, COUNT]):
+                members_size, now = facts[leaf, place, SIZE], facts[leaf, place, LOSS]
+                most = (best + size * loss + members_size * now) / (size + members_size)
+                if columns >= WIDE and costs_more(costs, lo, hi, boxes[leaf, place], now, most):
+                    continue
                 joined = 0.0
                 for j in range(columns):
                     first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
                     joined += cell_cost(costs, j, first, last)
-                members_size = facts[leaf, place, SIZE]
-                value = size * (joined - loss) + members_size * (joined - facts[leaf, place, LOSS])
+                value = size * (joined - loss) + members_size * (joined - now)
                 if value > best or (value == best and members_size > smallest):
                     continue
                 group = members[leaf, place] + ZERO  # as wide as `but`: one compiled version of what is called

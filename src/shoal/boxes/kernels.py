@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from shoal.boxes.chains import COST, LAST
 from shoal.boxes.costs import DENSE, NODES, STEPS, CostTables
+from shoal.boxes.layout import HI, LO
 from shoal.compiling import inlined, kernel
+
+WIDE = 16  # from so many columns on it pays to ask whether the first ones tell
 
 
 @inlined
@@ -31,6 +34,32 @@ def cell_cost(tables: CostTables, j: int, lo: int, hi: int) -> float:
     if inside <= 0.0:
         return 0.0
     return tables.weights[j] * max(0.0, math.log2(inside) + tables.shifts[j])
+
+
+@inlined
+def surely_above(limit: float) -> float:
+    """What a sum must exceed to be above a limit in whatever order it is added up."""
+    return limit + 1e-9 * (1.0 + abs(limit))
+
+
+@inlined
+def costs_more(
+    tables: CostTables, lo: NDArray[np.int32], hi: NDArray[np.int32], box: NDArray[np.int32], now: float, most: float
+) -> bool:
+    """Whether a box (its lo and hi) that costs so much now surely costs more than `most` when it takes in another.
+
+    For many columns, of which the first few often tell: only those in which the box grows are added up, and only until
+    it is sure.
+    """
+    most, above = surely_above(most), False
+    for j in range(len(lo)):
+        if lo[j] < box[LO, j] or hi[j] > box[HI, j]:
+            now += cell_cost(tables, j, min(lo[j], box[LO, j]), max(hi[j], box[HI, j]))
+            now -= cell_cost(tables, j, box[LO, j], box[HI, j])
+            if now > most:
+                above = True
+                break
+    return above
 
 
 @kernel

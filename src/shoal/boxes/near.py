@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
 from shoal.boxes.group_tree import GroupTree
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.kernels import WIDE, cell_cost, costs_more
 from shoal.boxes.layout import COUNT, DEPTH, HI, LO, LOSS, NARROWEST, SIZE, WIDEST
 from shoal.compiling import kernel
 
@@ -52,12 +52,17 @@ def near_groups(
         if node < 0:
             leaf = -1 - node
             for place in range(tree.leaves[leaf, COUNT]):
+                theirs, now = facts[leaf, place, SIZE], facts[leaf, place, LOSS]
+                if columns >= WIDE and several == most:
+                    worst = values[most - 1] * (size + theirs if largest > 0.0 else 1.0)
+                    limit = (worst + size * loss + theirs * now) / (size + theirs)
+                    if costs_more(costs, lo, hi, boxes[leaf, place], now, limit):
+                        continue
                 joined = 0.0
                 for j in range(columns):
                     first, last = min(lo[j], boxes[leaf, place, LO, j]), max(hi[j], boxes[leaf, place, HI, j])
                     joined += cell_cost(costs, j, first, last)
-                theirs = facts[leaf, place, SIZE]
-                value = size * (joined - loss) + theirs * (joined - facts[leaf, place, LOSS])
+                value = size * (joined - loss) + theirs * (joined - now)
                 if largest > 0.0:
                     value /= size + theirs
                 group = members[leaf, place]

@@ -15,7 +15,7 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN
 from shoal.boxes.heaps import pop, push
 from shoal.boxes.kernels import cell_cost
-from shoal.boxes.record_tree import ENTRIES, IS_LEAF, RecordTree
+from shoal.boxes.record_tree import DEPTH, ENTRIES, IS_LEAF, RecordTree
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -57,7 +57,7 @@ def look_near(tree: RecordTree, counts: Longs, costs: CostTables, k: int, some: 
     """`neighbour_costs` of some points, into `found`."""
     codes, node_lo, node_hi = tree.codes, tree.lo, tree.hi
     columns = codes.shape[1]
-    room = FAN * (tree.depth[0] + 1)
+    room = FAN * (tree.marks[DEPTH] + 1)
     nodes, bounds = np.empty(room, np.int64), np.empty(room)
     keys, items = np.empty(k + 1), np.empty(k + 1, np.int64)  # a heap of those found: −cost, count
     for point in some:

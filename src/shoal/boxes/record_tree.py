@@ -5,6 +5,9 @@ joins a box makes each interval at least `[min(lo, b), max(hi, a)]`, with `[a, b
 costs is a lower bound for every record of the node. Furthest: `[min(lo, a), max(hi, b)]` gives an upper bound. Nodes
 that cannot beat the best so far are passed over. A record that is taken leaves the tree, and boxes shrink.
 
+Where no record has a near neighbour, nothing is passed over. Then it is the columns that are not looked at: a sum ends
+as soon as it cannot beat the best, whatever the columns that are left would add (`rest`).
+
 Guarantee, for costs that grow with the interval (il, lm, tree, mi): the value of the record that is returned is that of
 a full scan. Ties are broken as the tree finds them, the same way every time.
 
@@ -21,7 +24,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, ROW, divide
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.kernels import cell_cost, surely_above
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -40,10 +43,11 @@ class RecordTree(NamedTuple):
     lo: Ints  # (nodes, columns): the box around the records that are free
     hi: Ints
     owns: Floats  # (nodes, 2): the smallest and the largest `own`, of the records that were free at first
-    depth: Longs  # [how many nodes are above one another]
+    marks: Longs  # [how many nodes are above one another, nodes and records that `nearest` has looked at]
 
 
 ENTRIES, IS_LEAF, ABOVE = 0, 1, 2
+DEPTH, LOOKS = 0, 1  # in `marks`
 
 
 def record_tree(codes: Ints, own: Floats, costs: CostTables, *, far: bool) -> RecordTree:
@@ -59,7 +63,7 @@ def record_tree(codes: Ints, own: Floats, costs: CostTables, *, far: bool) -> Re
         lo=np.zeros((nodes, columns), np.int32),
         hi=np.zeros((nodes, columns), np.int32),
         owns=np.zeros((nodes, 2)),
-        depth=np.zeros(1, np.int64),
+        marks=np.zeros(2, np.int64),
     )
     used = grow(tree, costs, np.arange(records, dtype=np.int32), far)
     return tree._replace(
@@ -81,7 +85,7 @@ def grow(tree: RecordTree, costs: CostTables, order: Ints, far: bool) -> int:
     used, node = 1, 0
     while node < used:
         start, end, depth = spans[node]
-        tree.depth[0] = max(tree.depth[0], depth + 1)
+        tree.marks[DEPTH] = max(tree.marks[DEPTH], depth + 1)
         tree.owns[node, 0], tree.owns[node, 1] = np.inf, -np.inf
         for record in order[start:end]:
             tree.owns[node, 0] = min(tree.owns[node, 0], tree.own[record])
@@ -159,7 +163,11 @@ def nearest(
     columns = len(lo)
     codes, own, node_lo, node_hi, owns = tree.codes, tree.own, tree.lo, tree.hi, tree.owns
     best, chosen = np.inf, -1
-    room = FAN * (tree.depth[0] + 1)
+    now, rest = np.empty(columns), np.zeros(columns + 1)  # what the box costs in each column, and in those after it
+    for j in range(columns - 1, -1, -1):
+        now[j] = cell_cost(costs, j, lo[j], hi[j])
+        rest[j] = rest[j + 1] + now[j]
+    room = FAN * (tree.marks[DEPTH] + 1)
     nodes, bounds = np.empty(room, np.int64), np.empty(room)
     top = 1
     nodes[0], bounds[0] = 0, -np.inf
@@ -169,12 +177,22 @@ def nearest(
         if bounds[top] >= best:
             continue
         bottom, leaf = top, tree.shape[node, IS_LEAF] == 1
+        tree.marks[LOOKS] += tree.shape[node, ENTRIES]
         for entry in range(tree.shape[node, ENTRIES]):
             below = tree.entries[node, entry]
+            most = surely_above((best + (own[below] if leaf else owns[below, 1])) / weight)
             cost = 0.0
             for j in range(columns):
                 low, high = (codes[below, j], codes[below, j]) if leaf else (node_lo[below, j], node_hi[below, j])
-                cost += cell_cost(costs, j, min(lo[j], high), max(hi[j], low))
+                if high < lo[j]:
+                    cost += cell_cost(costs, j, high, hi[j])
+                elif low > hi[j]:
+                    cost += cell_cost(costs, j, lo[j], low)
+                else:
+                    cost += now[j]
+                if cost + rest[j + 1] > most:
+                    cost = np.inf
+                    break
             if leaf:
                 value = weight * cost - own[below]
                 if penalty > 0.0 and favoured[classes[below]] == 0:
@@ -200,7 +218,11 @@ def furthest(tree: RecordTree, costs: CostTables, record: int, weight: float) ->
     columns = len(here)
     codes, own, node_lo, node_hi, owns = tree.codes, tree.own, tree.lo, tree.hi, tree.owns
     best, chosen = -np.inf, -1
-    room = FAN * (tree.depth[0] + 1)
+    rest = np.zeros(columns + 1)  # what anybody costs at most in a column and those after it
+    for j in range(columns - 1, -1, -1):
+        down = cell_cost(costs, j, min(here[j], node_lo[0, j]), here[j])
+        rest[j] = rest[j + 1] + max(down, cell_cost(costs, j, here[j], max(here[j], node_hi[0, j])))
+    room = FAN * (tree.marks[DEPTH] + 1)
     nodes, bounds = np.empty(room, np.int64), np.empty(room)
     top = 1
     nodes[0], bounds[0] = 0, np.inf
@@ -212,11 +234,15 @@ def furthest(tree: RecordTree, costs: CostTables, record: int, weight: float) ->
         bottom, leaf = top, tree.shape[node, IS_LEAF] == 1
         for entry in range(tree.shape[node, ENTRIES]):
             below = tree.entries[node, entry]
+            fewest = -surely_above(-(best + (own[below] if leaf else owns[below, 0])) / weight)
             cost = 0.0
             for j in range(columns):
                 low, high = (codes[below, j], codes[below, j]) if leaf else (node_lo[below, j], node_hi[below, j])
                 down = cell_cost(costs, j, min(here[j], low), here[j])
                 cost += max(down, cell_cost(costs, j, here[j], max(here[j], high)))
+                if cost + rest[j + 1] < fewest:
+                    cost = -np.inf
+                    break
             if leaf:
                 value = weight * cost - own[below]
                 if value > best:

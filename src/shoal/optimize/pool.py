@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.kernels import WIDE, cell_cost, surely_above
 from shoal.compiling import ZERO, inlined, inner
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
 
@@ -114,6 +114,19 @@ def box_cost(costs: Floats, lo: Ranks, hi: Ranks) -> float:
     for j in range(len(lo)):
         total += costs[j, lo[j], hi[j]]
     return total
+
+
+@inlined
+def costs_more(costs: Floats, lo: Ranks, hi: Ranks, ranks: Ranks, now: float, most: float) -> bool:
+    """Whether a box of ranks that costs so much now surely costs more than `most` with a record: see `kernels.py`."""
+    most, above = surely_above(most), False
+    for j in range(len(lo)):
+        if ranks[j] < lo[j] or ranks[j] > hi[j]:
+            now += costs[j, min(lo[j], ranks[j]), max(hi[j], ranks[j])] - costs[j, lo[j], hi[j]]
+            if now > most:
+                above = True
+                break
+    return above
 
 
 class Extremes(NamedTuple):
@@ -326,6 +339,8 @@ def best_swap(
             if labels[other] != there:
                 continue
             most = loss + (saved - best) / size  # what the group here may cost with the other one
+            if columns >= WIDE and costs_more(costs, lo, hi, ranks[other], left, most):
+                continue
             ours = 0.0
             for j in range(columns):
                 rank = ranks[other, j]
@@ -430,8 +445,12 @@ def nearest(pool: Pool, labels: Longs, lo: Ranks, hi: Ranks) -> int:
     """The free record that widens a box least."""
     ranks, costs = pool.ranks, pool.costs
     least, chosen = np.inf, -1
+    wide = len(lo) >= WIDE
+    now = box_cost(costs, lo, hi) if wide else 0.0
     for place in range(len(ranks)):
         if labels[place] < 0:
+            if wide and costs_more(costs, lo, hi, ranks[place], now, least):
+                continue
             cost = 0.0
             for j in range(ranks.shape[1]):
                 cost += costs[j, min(lo[j], ranks[place, j]), max(hi[j], ranks[place, j])]
