@@ -5,6 +5,7 @@ pools, as long as it is worth it.
 
 A large table has one start, in near-linear time. A small one has several, the other methods' among them: each is
 refined by one sweep, and the best two to the end. So on such a table it never loses more than any of its starts.
+Where records have no near neighbours (`neighbourhood.py`), trees are of no use: there is one start, in parts.
 
 With rules, or where people are counted, what a start lacks of what is asked is mended (`repair.py`), and refined under
 the rules from there.
@@ -21,6 +22,7 @@ from shoal.boxes.geometry import without_gaps
 from shoal.cluster import Task, starts
 from shoal.cluster.information import ByScan
 from shoal.cluster.moving import ThroughTree
+from shoal.cluster.neighbourhood import without_neighbours
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import search
 from shoal.cluster.starts import Over, refined
@@ -29,6 +31,7 @@ from shoal.optimize.refine import DEFAULT_EFFORT, EFFORTS, until
 
 Ints = NDArray[np.int32]
 SMALL = 5_000  # records; where none has near neighbours, agglomerative clustering is nearly quadratic
+PART = 10_000  # records; among such that have no near neighbours any method is quadratic
 FINALISTS = 2  # one sweep tells a good start from a bad one, but not the best from the next
 
 
@@ -41,6 +44,8 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
     over = until(max_seconds)
     if task.measure == "pmi":
         return by_scan(task, over)
+    if without_neighbours(task):
+        return far_apart(task, effort, over)
     if effort != "fast" and len(task.codes) <= SMALL:
         return best_of_several(task, effort, over)
     order = starts.by_place(task)
@@ -64,6 +69,21 @@ def best_of_several(task: Task, effort: str, over: Over) -> Ints:
     tried += [refined(task, other, "fast", over) for other in starts.of_others(task, over)]
     best = sorted(tried, key=loss)[:FINALISTS]
     return min((refined(task, labels, effort, over) for labels in best), key=loss)
+
+
+def far_apart(task: Task, effort: str, over: Over) -> Ints:
+    """Records without near neighbours: a part of the table after the other, each from one start."""
+    several = -(-len(task.codes) // max(PART, 2 * task.k))
+    parts = np.array_split(starts.by_place(task), several) if several > 1 else [np.arange(len(task.codes))]
+    labels, groups = np.empty(len(task.codes), np.int32), 0
+    for order in parts:
+        near = starts.in_order(task, order)
+        found = starts.closest(near)
+        if not task.privacy.asks_more:
+            found = without_gaps(refined(near, found, effort, over))
+        labels[order] = found + groups
+        groups += int(found.max()) + 1
+    return refined(task, starts.as_asked(task, labels), effort, over) if task.privacy.asks_more else labels
 
 
 def by_scan(task: Task, over: Over) -> Ints:

@@ -40,6 +40,7 @@ Over = Callable[[], bool]
 PASSES = {"fast": 1, "balanced": 1, "thorough": 20}
 SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
+PAIRS = 2  # records, of which the closest are found best by merging the closest
 SMALLEST = 5  # groups that are worth refining on the way
 
 
@@ -74,6 +75,19 @@ def of_others(task: Task, over: Over) -> Iterator[Ints]:
         if over():
             return
         yield as_asked(task, method(task))
+
+
+def closest(task: Task) -> Ints:
+    """The start for records without near neighbours: of those that are soon made the one that loses least.
+
+    Moving and merging would leave groups of uneven sizes there, and every record above k costs the whole group.
+    """
+    methods: list[Callable[[Task], Ints]] = [k_member.run, mondrian.run]
+    if task.codes.shape[1] <= hilbert.MOST_COLUMNS:
+        methods.append(hilbert.run)
+    if task.k <= PAIRS:
+        methods.append(agglomerative.run)
+    return min((without_gaps(method(task)) for method in methods), key=ThroughTree(task).total)
 
 
 def refined(task: Task, labels: Ints, effort: str, over: Over) -> Ints:

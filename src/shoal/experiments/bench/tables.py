@@ -52,6 +52,14 @@ def distinct(rows: int) -> Made:
     return pa.table({name: rng.permutation(rows) for name in specs}), shoal.Schema(columns=specs)
 
 
+def continuous(rows: int, columns: int = 30) -> Made:
+    """Independent, and no value occurs twice: in so many columns everybody is about as far from everybody."""
+    drawn = np.random.default_rng(1).random((columns, rows))
+    names = [f"q{j}" for j in range(columns)]
+    specs = {name: {"role": "quasi-identifier", "type": "numeric"} for name in names}
+    return pa.table(dict(zip(names, drawn, strict=True))), shoal.Schema(columns=specs)
+
+
 def equal(rows: int) -> Made:
     specs = {name: {"role": "quasi-identifier", "type": "numeric"} for name in "abcd"}
     return pa.table({name: np.zeros(rows, np.int64) for name in specs}), shoal.Schema(columns=specs)
@@ -63,6 +71,7 @@ TABLES: dict[str, Callable[[int], Made]] = {
     "all distinct": distinct,
     "all equal": equal,
     "30 columns": lambda rows: uniform(rows, columns=30, values=5),
+    "30 continuous columns": continuous,
 }
 
 
