@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all check bench clean
+.PHONY: help demo test test-all check bench torture clean
 
 help:
 	@echo "make demo      anonymize a real table and look at the result"
 	@echo "make test      every check: ruff, mypy, import-linter, pytest"
 	@echo "make test-all  the same, with the slow tests"
 	@echo "make bench     measure speed and memory on this machine"
+	@echo "make torture   kill it, starve it, damage its files; write the results to docs/reliability.md"
 
 demo: $(VENV)/.run
 	$(BIN)/shoal demo
@@ -31,6 +32,10 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.run
 	$(BIN)/shoal bench
+
+torture: $(VENV)/.dev
+	@sh tools/postgres.sh
+	$(BIN)/python -m tests.torture --doc docs/reliability.md
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

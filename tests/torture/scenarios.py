@@ -1,0 +1,161 @@
+"""What is done while the process is killed or a call fails: one function for each promise to be broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.app import app
+from tests.patients import PATIENTS, PATIENTS_SCHEMA
+from tests.torture.worlds import SCRIPT, STEPS, World
+
+Done = Callable[[], None]  # called when the caller has been told that it has worked
+
+
+class Refused(shoal.ShoalError):
+    """What a command said when it failed."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    do: Callable[[World, Done], None]
+    prepare: Callable[[World], None] = lambda world: None  # besides the vault
+    vault: bool = True  # there is one before
+    release: str | None = None  # the file that a release is written to
+    backup: str | None = None  # the file that a backup is written to
+    private: str | None = None  # the file that the holder's own table is written to
+    server: bool = False  # done with a vault on a server as well
+
+
+def create(world: World, done: Done) -> None:
+    with SCRIPT.create(world.where):
+        done()
+
+
+def on_vault(work: Callable[[shoal.Vault, World], object]) -> Callable[[World, Done], None]:
+    def do(world: World, done: Done) -> None:
+        with shoal.Vault.open(world.where) as vault:
+            work(vault, world)
+            done()
+
+    return do
+
+
+def by_command(*words: str) -> Callable[[World, Done], None]:
+    """Through the command line; "{vault}" and "{out}" stand for the places."""
+
+    def do(world: World, done: Done) -> None:
+        given = [word.format(vault=world.where, out=world.out) for word in words]
+        result = CliRunner().invoke(app, [*given, "--json"])
+        if result.exit_code == 0:
+            done()
+            return
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        said = json.loads(result.stderr)
+        if said["error"] == "InternalError":
+            raise shoal.InternalError(said["message"])
+        raise Refused(said["message"], file=said["file"])
+
+    return do
+
+
+@cache
+def one_shot(k: int) -> shoal.Release:
+    """Made before anybody is killed: it is its writing that is attacked."""
+    return shoal.anonymize(PATIENTS, PATIENTS_SCHEMA, k=k)
+
+
+def write(k: int, name: str, *, force: bool = False) -> Callable[[World, Done], None]:
+    def do(world: World, done: Done) -> None:
+        one_shot(k).write(world.out / name, force=force)
+        done()
+
+    return do
+
+
+def older(name: str) -> Callable[[World], None]:
+    return lambda world: write(20, name)(world, lambda: None)
+
+
+def older_backup(world: World) -> None:
+    """Of the vault before its last change."""
+    with shoal.Vault.open(world.where) as vault:
+        vault.backup(world.out / "copy")
+    world.go_on(STEPS + 1, STEPS + 1)
+
+
+def older_again(world: World) -> None:
+    with shoal.Vault.open(world.where) as vault:
+        vault.release(1).write(world.out / "again.csv")
+
+
+def older_private(name: str, *, of: str) -> Callable[[World], None]:
+    def prepare(world: World) -> None:
+        by_command(of, "{vault}", "-o", f"{{out}}/{name}")(world, lambda: None)
+        world.go_on(STEPS + 1, STEPS + 1)
+
+    return prepare
+
+
+def unpublished(world: World) -> None:
+    world.go_on(STEPS + 1, STEPS + 1)
+
+
+CSV, PARQUET = SCRIPT.step(2).file or "", SCRIPT.step(5).file or ""  # of the releases that the vault has
+assert (Path(CSV).suffix, Path(PARQUET).suffix) == (".csv", ".parquet")
+
+ALL = [
+    Scenario("create", create, vault=False, server=True),
+    Scenario("apply", on_vault(lambda v, w: SCRIPT.step(STEPS + 1).do(v, w.out)), server=True),
+    Scenario("rebase", on_vault(lambda v, w: v.rebase(k=5)), server=True),
+    Scenario("optimize", on_vault(lambda v, w: v.optimize()), server=True),
+    Scenario("compact", on_vault(lambda v, w: v.compact()), unpublished),
+    Scenario("publish without a file", on_vault(lambda v, w: v.publish())),
+    Scenario("publish", on_vault(lambda v, w: v.publish(w.out / "new.csv")), release="new.csv", server=True),
+    Scenario("publish --force", on_vault(lambda v, w: v.publish(w.out / CSV, force=True)), release=CSV, server=True),
+    Scenario(
+        "publish --force, Parquet", on_vault(lambda v, w: v.publish(w.out / PARQUET, force=True)), release=PARQUET
+    ),
+    Scenario("backup", on_vault(lambda v, w: v.backup(w.out / "copy")), backup="copy", server=True),
+    Scenario(
+        "backup --force", on_vault(lambda v, w: v.backup(w.out / "copy", force=True)), older_backup, backup="copy"
+    ),
+    Scenario("export", by_command("export", "{vault}", "-o", "{out}/all.csv"), private="all.csv"),
+    Scenario(
+        "export --force",
+        by_command("export", "{vault}", "-o", "{out}/all.parquet", "--force"),
+        older_private("all.parquet", of="export"),
+        private="all.parquet",
+    ),
+    Scenario("groups", by_command("groups", "{vault}", "-o", "{out}/groups.csv"), private="groups.csv"),
+    Scenario(
+        "groups --force",
+        by_command("groups", "{vault}", "-o", "{out}/groups.csv", "--force"),
+        older_private("groups.csv", of="groups"),
+        private="groups.csv",
+    ),
+    Scenario("anonymize", write(40, "one.csv"), vault=False, release="one.csv"),
+    Scenario("anonymize, Parquet", write(40, "one.parquet"), vault=False, release="one.parquet"),
+    Scenario("anonymize --force", write(40, "one.csv", force=True), older("one.csv"), vault=False, release="one.csv"),
+    Scenario(
+        "anonymize --force, Parquet",
+        write(40, "one.parquet", force=True),
+        older("one.parquet"),
+        vault=False,
+        release="one.parquet",
+    ),
+    Scenario(
+        "release --force",
+        on_vault(lambda v, w: v.release(2).write(w.out / "again.csv", force=True)),
+        older_again,
+        release="again.csv",
+    ),
+]
