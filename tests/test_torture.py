@@ -25,7 +25,7 @@ def _needs(what: object, missing: str) -> None:
         pytest.skip(f"{missing.upper()}: THE ATTACKS WERE NOT MADE")
 
 
-@pytest.mark.parametrize("size", ["--sample", pytest.param("--seed=1", marks=pytest.mark.slow, id="full")])
+@pytest.mark.parametrize("size", ["--sample", pytest.param("--share=1", marks=pytest.mark.slow, id="full")])
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_attack_breaks_a_promise(group: str, size: str) -> None:
     _needs(compiler(), MISSING)

@@ -7,6 +7,7 @@ there is anything. --doc: the table of results goes into this document.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def attack(folder: Path, given: argparse.Namespace) -> int:
     from tests.vault_worker import compile_kernels
 
     warnings.simplefilter("ignore")
+    logging.disable()  # psycopg says there what it could not end in an orderly way
     compile_kernels()
     size = (SAMPLE if given.sample else FULL).share(given.share)._replace(seed=given.seed)
     results = {}

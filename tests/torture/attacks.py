@@ -27,7 +27,7 @@ class Size(NamedTuple):
         return self._replace(kills=kills, failures=failures, damages=damages, inputs=inputs)
 
 
-SAMPLE = Size(kills=4, failures=4, damages=5, inputs=4, whole=False)
+SAMPLE = Size(kills=3, failures=3, damages=5, inputs=4, whole=False)
 FULL = Size(kills=80, failures=70, damages=90, inputs=120)
 
 

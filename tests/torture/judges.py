@@ -102,7 +102,7 @@ class Judge:
             yield from (f"lost: {name}" for name in sorted(before.keys() - files))
             changed = {name for name in before.keys() & files if before[name] != sha256(self.world.folder / name)}
             yield from (f"not as it was: {name}" for name in sorted(changed))
-        if failed and not self.scenario.vault and not self.scenario.release and self.world.url is None:
+        if failed and self.before.vault is None and self.world.url is None:
             beside = {path.name for path in self.world.folder.glob("vault*")}
             if beside:
                 yield f"left behind: {', '.join(sorted(beside))}"
@@ -110,7 +110,7 @@ class Judge:
     def _of_the_files(self, *, put_in_order: bool, acknowledged: bool) -> Iterator[str]:
         """After the next opening of the vault. Without one there is nobody who would find what a dead one has left."""
         files, known = self.world.files(), self.before.files.keys() | self.after.files.keys()
-        one_shot = self.scenario.release is not None and not self._published()
+        one_shot = (self.scenario.release is not None and not self._published()) or self.after.vault is None
         left = {name for name in files - known if not (one_shot and hidden(name))}
         if left and not put_in_order:
             yield f"left behind, and the next opening does not remove it: {kinds(left)}"

@@ -16,7 +16,7 @@ from tests.torture.striking import strike
 from tests.torture.worlds import World
 
 FILES, SERVER, DAMAGE, INPUTS = "files", "server", "damage", "inputs"
-SAMPLED = ("create", "apply", "publish --force", "backup --force", "export", "anonymize --force")
+SAMPLED = ("create", "apply", "publish --force", "backup --force", "anonymize --force")
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import pyarrow.csv as pa_csv
 from typer.testing import CliRunner
 
 import shoal
@@ -92,9 +93,30 @@ def older_backup(world: World) -> None:
     world.go_on(STEPS + 1, STEPS + 1)
 
 
-def older_again(world: World) -> None:
+def published_beside_an_older_one(world: World) -> None:
+    """The third release is in no file yet, and where it will go there is another."""
     with shoal.Vault.open(world.where) as vault:
-        vault.release(1).write(world.out / "again.csv")
+        vault.publish()
+    older("again.csv")(world)
+
+
+def only_a_backup(world: World) -> None:
+    """Of a vault that is no more."""
+    with SCRIPT.create(":memory:") as vault:
+        SCRIPT.step(1).do(vault, world.out)
+        vault.publish()
+        vault.backup(world.folder / "source")
+
+
+def only_a_table(world: World) -> None:
+    """With a schema that was proposed for another one."""
+    pa_csv.write_csv(PATIENTS, world.out / "people.csv")
+    (world.out / "schema.toml").write_text("# written by hand\n")
+
+
+def restore(world: World, done: Done) -> None:
+    with shoal.Vault.restore(world.folder / "source", world.where):
+        done()
 
 
 def older_private(name: str, *, of: str) -> Callable[[World], None]:
@@ -154,8 +176,16 @@ ALL = [
     ),
     Scenario(
         "release --force",
-        on_vault(lambda v, w: v.release(2).write(w.out / "again.csv", force=True)),
-        older_again,
+        on_vault(lambda v, w: v.release(3).write(w.out / "again.csv", force=True)),
+        published_beside_an_older_one,
         release="again.csv",
+    ),
+    Scenario("restore", restore, only_a_backup, vault=False),
+    Scenario(
+        "schema infer --force",
+        by_command("schema", "infer", "{out}/people.csv", "-o", "{out}/schema.toml", "--force"),
+        only_a_table,
+        vault=False,
+        private="schema.toml",
     ),
 ]

@@ -106,7 +106,8 @@ def complaints(folder: Path, name: str, ending: str) -> list[str]:
 
 def strange_tables(folder: Path, size: Size) -> Tally:
     tally = Tally()
-    for name in TABLES:
+    quick = [name for name in TABLES if name != "1 000 columns"]
+    for name in TABLES if size.whole else quick:
         for ending in (".csv", ".parquet") if size.whole else (".csv",):
             tally.count(BROKEN, f"{name}, {ending}", complaints(folder / "tables", name, ending))
     return tally
