@@ -109,7 +109,12 @@ class Shelf:
         assert self.told["status()"]["version"] == SCRIPT.moment(ACKNOWLEDGED).version
 
     def _look(self) -> dict[str, Any]:
-        return everything(Path(self.world.where))
+        """All that it tells. Groups and records are as they are in whatever order."""
+        found = everything(Path(self.world.where))
+        for what in ("groups()", "export()"):
+            if isinstance(columns := found.get(what), dict):
+                found[what] = sorted(zip(*columns.values(), strict=True), key=str)
+        return found
 
     def complaints(self, name: str, change: Change, chance: random.Random) -> list[str]:
         """Damage is told of, or what is served is what was acknowledged last."""
