@@ -15,6 +15,7 @@ from tests.torture.scenarios import Scenario
 from tests.torture.worlds import State, World, goes_on, sha256, state
 
 MANIFEST = ".manifest.json"
+IN_HISTORY = "is in the history, but not in this file"  # what publish says when only the last step has failed
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,11 @@ class Judge:
             yield from self._at_once(end, failed=failed and not acknowledged)
         now = there(self.world)  # the next opening
         as_before, as_after = now == self.before.vault, groups_aside(now) == groups_aside(self.after.vault)
-        if not (as_after if acknowledged else as_before or (as_after and not put_in_order)):
+        if IN_HISTORY in str(end.told("message")):  # then it is, and its file is as it was
+            good = now == in_no_file(self.after.vault)
+        else:
+            good = as_after if acknowledged else as_before or (as_after and not put_in_order)
+        if not good:
             expected = self.after.vault if acknowledged else self.before.vault
             yield f"the vault is not as it must be: {self._difference(now, expected)}"
         yield from self._of_the_files(put_in_order=put_in_order, acknowledged=acknowledged)
@@ -110,6 +115,7 @@ class Judge:
     def _of_the_files(self, *, put_in_order: bool, acknowledged: bool) -> Iterator[str]:
         """After the next opening of the vault. Without one there is nobody who would find what a dead one has left."""
         files, known = self.world.files(), self.before.files.keys() | self.after.files.keys()
+        known |= {f"out/{self.scenario.backup}.lock"}  # a backup is a vault, and may have its own
         one_shot = (self.scenario.release is not None and not self._published()) or self.after.vault is None
         left = {name for name in files - known if not (one_shot and hidden(name))}
         if left and not put_in_order:
@@ -156,6 +162,14 @@ class Judge:
 def groups_aside(found: State | None) -> State | None:
     """Who is grouped with whom may differ from one time to the next."""
     return found and {**found, "groups": None}
+
+
+def in_no_file(found: State | None) -> State | None:
+    """With its last release in no file."""
+    if found is None:
+        return None
+    *others, last = found["releases"]
+    return {**found, "releases": [*others, [*last[:-1], None]]}
 
 
 def hidden(name: str) -> bool:
