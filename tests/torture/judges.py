@@ -115,7 +115,8 @@ class Judge:
     def _of_the_files(self, *, put_in_order: bool, acknowledged: bool) -> Iterator[str]:
         """After the next opening of the vault. Without one there is nobody who would find what a dead one has left."""
         files, known = self.world.files(), self.before.files.keys() | self.after.files.keys()
-        known |= {f"out/{self.scenario.backup}.lock"}  # a backup is a vault, and may have its own
+        lock = f"out/{self.scenario.backup}.lock"  # a backup is a vault, and may have its own
+        known |= {lock}
         one_shot = (self.scenario.release is not None and not self._published()) or self.after.vault is None
         left = {name for name in files - known if not (one_shot and hidden(name))}
         if left and not put_in_order:
@@ -124,7 +125,7 @@ class Judge:
         for name in sorted((self.before.files.keys() & self.after.files.keys()) - {of_release + MANIFEST}):
             if name not in files:
                 yield f"lost: {name}"
-        for name in sorted(files & known - {of_release, of_release + MANIFEST, f"out/{self.scenario.backup}"}):
+        for name in sorted(files & known - {of_release, of_release + MANIFEST, f"out/{self.scenario.backup}", lock}):
             if sha256(self.world.folder / name) not in (self.before.files.get(name), self.after.files.get(name)):
                 yield f"neither the old nor the new content: {name}"
         if self.scenario.release is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultBusy, VaultError
-from shoal.files import draft_of, sync_folder
+from shoal.files import draft_of, place, sync_folder
 from shoal.privacy.requirements import check_k
 from shoal.schema import Role, Schema
 from shoal.vault import tables
@@ -127,6 +128,9 @@ def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None
 
 def _give_name(draft: Path, path: Path) -> None:
     """Put the finished copy in its place."""
+    if not os.path.lexists(path):
+        place(draft, path)
+        return
     older = Store(file := Sqlite(str(path)))
     try:
         with older.explaining(), file.try_to_be_writer() as worked:

@@ -128,20 +128,23 @@ class Sqlite:
                 raise VaultError("exists already.", hint="Choose another name.", file=self.where) from None
             except OSError as problem:
                 raise VaultError(f"cannot be created: {problem.strerror}.", file=self.where) from None
-        with self.engine.connect() as connection:
-            raw = connection.connection.driver_connection
-            assert isinstance(raw, sqlite3.Connection)
-            raw.execute(f"PRAGMA application_id = {tables.APPLICATION}")
-            raw.execute("PRAGMA journal_mode = WAL")
+        try:
+            with self.engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                assert isinstance(raw, sqlite3.Connection)
+                raw.execute(f"PRAGMA application_id = {tables.APPLICATION}")
+                raw.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            self.discard()
+            raise
 
     def discard(self) -> None:
         if not self.in_memory:
-            self._remove()
-            self._beside(".lock").unlink(missing_ok=True)
+            self._remove(".lock")
 
-    def _remove(self) -> None:
+    def _remove(self, *more: str) -> None:
         self.close()
-        for path in (self.path, *map(self._beside, (*BESIDE, HEAD))):
+        for path in (self.path, *map(self._beside, (*BESIDE, HEAD, *more))):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
