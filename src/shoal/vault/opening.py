@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,7 +137,7 @@ def _tidy(store: Store) -> None:
                 publishing.recover(store)
 
 
-def restored(backup: str | Path, where: str | Path, wait: float, progress: Progress, *, dry_run: bool) -> Opened:
+def restored(backup: str | Path, where: str | Path, progress: Progress, *, dry_run: bool) -> Opened:
     """Make a vault of a backup, in any store. It is checked as a whole before anybody can open it.
 
     `dry_run`: everything is tried, and the vault is in memory.
@@ -156,12 +157,14 @@ def restored(backup: str | Path, where: str | Path, wait: float, progress: Progr
             target.close()
             target = Store(open_backend(IN_MEMORY))
         making.fill(target, lambda writing: care.copy(source, target, writing, progress))
-        if dry_run:
+        try:
             return _described(target, None)
+        except BaseException:  # it is there, but who is told of an error shall not find it
+            with suppress(VaultError), target.explaining():
+                target.backend.discard()
+            raise
     except BaseException:
         target.close()
         raise
     finally:
         source.close()
-    target.close()
-    return opened(where, None, wait)

@@ -115,6 +115,8 @@ class Sqlite:
         # another connection of its own has on it, as POSIX wants it, and the next process would think itself alone.
         with self.engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar() != tables.APPLICATION:
+                if not sa.inspect(connection).get_table_names():  # its making was cut off before it could say so
+                    return False
                 raise VaultError("is not a vault, or is damaged.", hint="Make one with: shoal init.", file=self.where)
             return sa.inspect(connection).has_table(tables.vault.name)
 

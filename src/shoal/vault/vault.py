@@ -154,7 +154,7 @@ class Vault:
 
         `dry_run`: everything is tried, and the vault is in memory.
         """
-        return cls(opening.restored(backup, where, wait, progress, dry_run=dry_run), wait)
+        return cls(opening.restored(backup, where, progress, dry_run=dry_run), wait)
 
     def close(self) -> None:
         """Let go of files and connections."""
