@@ -243,3 +243,11 @@ def test_an_arrow_table_with_a_column_twice_is_refused() -> None:
     table = pa.Table.from_arrays([pa.array(["1"])] * 4, names=["age", "job", "zip", "zip"])
     with pytest.raises(shoal.DataError, match="'zip' twice"):
         shoal.anonymize(table, SCHEMA, k=2)
+
+
+@pytest.mark.parametrize("name", [" ", "", "\t", "a\0b"])
+def test_a_name_that_no_csv_can_say_is_refused(name: str) -> None:
+    """A release with it could be written, and never be read again."""
+    schema = shoal.Schema(columns={name: {"role": "quasi-identifier", "type": "numeric"}})
+    with pytest.raises(shoal.DataError, match="1 column has a name of blanks or with a zero byte"):
+        shoal.anonymize(pa.table({name: [1, 1, 2, 2]}), schema, k=2)

@@ -510,9 +510,9 @@ def test_readers_read_what_has_changed(place: Place, monkeypatch: pytest.MonkeyP
     whole: list[Followed] = []
     read_all = Followed._read_all
 
-    def noticed(followed: Followed, connection: sa.Connection) -> None:
+    def noticed(followed: Followed, connection: sa.Connection, where: str) -> None:
         whole.append(followed)
-        read_all(followed, connection)
+        read_all(followed, connection, where)
 
     monkeypatch.setattr(Followed, "_read_all", noticed)
     with make(where, 200) as writer, shoal.Vault.open(where) as reader:

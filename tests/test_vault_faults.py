@@ -470,3 +470,28 @@ def change(where: Path, table: sa.Table, name: str) -> None:
         here = " AND ".join(f"{key} = ?" for key in keys)
         connection.execute(f'UPDATE {table.name} SET "{name}" = ? WHERE {here}', [value, *map(row.get, keys)])
     connection.close()
+
+
+def test_swapped_pages_are_never_served_in_silence(whole: Path, tmp_path: Path) -> None:
+    """Rows that are where others were have the same checksums: their order gives them away."""
+    size = 4096
+    content = whole.read_bytes()
+    pages = [content[at : at + size] for at in range(0, len(content), size)]
+    leaves = [number for number, page in enumerate(pages) if number and page[0] in (0x0D, 0x0A)]
+    rng = random.Random(3)
+    here = tmp_path / "here" / "vault"  # where it is said is part of what is said
+    here.parent.mkdir()
+    here.write_bytes(content)
+    expected = everything(here)
+    for _ in range(25):
+        one, other = rng.sample(leaves, 2)
+        swapped = list(pages)
+        swapped[one], swapped[other] = pages[other], pages[one]
+        for path in here.parent.iterdir():
+            path.unlink()
+        here.write_bytes(b"".join(swapped))
+        for what, answer in everything(here).items():
+            if isinstance(answer, Failed):
+                assert answer.ours, f"pages {one} and {other}, {what}: {answer.kind}"
+            elif what != "check()":
+                assert answer == expected[what], f"pages {one} and {other}: {what} is served, and wrong"

@@ -86,6 +86,13 @@ def _exported(frame: object) -> pa.Table:
 def open_source(given: object, expected: Expected | None = None) -> Source:
     """The source behind a path or a frame. `expected` columns help to tell a CSV's header from its first record."""
     source = _open(given, expected)
+    nameless = sum(not name.strip() or "\0" in name for name in source.columns)
+    if nameless:  # a CSV could not say it
+        raise DataError(
+            f"{nameless} column{'s have names' if nameless > 1 else ' has a name'} of blanks or with a zero byte.",
+            hint="Give every column a name that can be read.",
+            file=source.file,
+        )
     for name, times in Counter(source.columns).items():
         if times > 1:
             raise DataError(f"the table has column {name!r} twice.", file=source.file, column=name)

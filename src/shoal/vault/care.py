@@ -13,6 +13,7 @@ from shoal.errors import ShoalError, VaultError, VerificationError
 from shoal.progress import Progress
 from shoal.release.write import manifest_content, manifest_path
 from shoal.vault import tables
+from shoal.vault.damage import SENSELESS
 from shoal.vault.drafts import sweep_noted
 from shoal.vault.facts import Checked, Compacted, Entry
 from shoal.vault.head import new_uid, refuse_lost, stored_head
@@ -84,7 +85,7 @@ class suppress_damage:  # reads as suppress() does
             if error.message not in self._problems:
                 self._problems.append(error.message)
             return True
-        if isinstance(error, ValueError | KeyError | TypeError | IndexError | OverflowError):
+        if isinstance(error, SENSELESS):
             self._problems.append("stored rows cannot be read")
             return True
         return False

@@ -9,6 +9,9 @@ import pyarrow as pa
 
 from shoal.errors import VaultError
 
+# What Python makes of stored values that have no sense any more.
+SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, pa.ArrowException)
+
 
 class Damaged(VaultError):
     """What is stored is not what was stored."""
@@ -24,6 +27,6 @@ def readable(where: str) -> Iterator[None]:
     try:
         yield
         return
-    except (ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException):  # their texts may quote a value
+    except SENSELESS:  # their texts may quote a value
         pass
     raise damaged(where, "what is stored cannot be read") from None

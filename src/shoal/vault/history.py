@@ -160,8 +160,8 @@ def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
         for part in ("past", "memberships", "classes"):
             check_part(connection, part, where)
         sums = json.loads(stands(connection, where)["sums"])
-        check(where, sums, "values", seal_of(connection, VALUES), "records")
-        check(where, sums, "groups", seal_of(connection, tables.GROUP), "groups")
+        check(where, sums, "values", seal_of(connection, VALUES, where), "records")
+        check(where, sums, "groups", seal_of(connection, tables.GROUP, where), "groups")
     elif content_seal(table) != row["content"]:
         raise damaged(where, f"release {number} is not what was published")
     return Rebuilt(table, row, epoch, erased)
@@ -251,7 +251,13 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
     """What has become of one release in another; the parts that say so are checked."""
     for part in ("releases", "memberships", "classes"):
         check_part(connection, part, where)
-    check(where, json.loads(stands(connection, where)["sums"]), "groups", seal_of(connection, tables.GROUP), "groups")
+    check(
+        where,
+        json.loads(stands(connection, where)["sums"]),
+        "groups",
+        seal_of(connection, tables.GROUP, where),
+        "groups",
+    )
     first, second = (release_row(connection, number, where) for number in (before, after))
     old, new = (members_at(connection, row["version"]) for row in (first, second))
     old_looks, new_looks = (looks_at(connection, row["version"], where) for row in (first, second))

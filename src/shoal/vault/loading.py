@@ -7,7 +7,7 @@ is loaded is held against its seals.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,7 @@ def load_records(
     people: list[str] | None = [] if by_person else None
     numbers, cells, carried = [], [], []
     found = dict.fromkeys(("keys", "values", "groups"), 0)
-    for columns in chunks(connection, tables.records, tables.RECORD):
+    for columns in in_order(chunks(connection, tables.records, tables.RECORD), where):
         ids, some_keys, persons, blobs, texts, groups, since = columns
         for part, sealed in seal_records(columns).items():
             found[part] = moved(found[part], added=sealed)
@@ -166,10 +166,25 @@ def seal_records(columns: list[tuple[Any, ...]]) -> dict[str, int]:
 VALUES = ("id", "person", "cells", "carried")
 
 
-def seal_of(connection: sa.Connection, names: Sequence[str]) -> int:
+def in_order(columns: Iterable[list[tuple[Any, ...]]], where: str) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows as `chunks` has them, by rising numbers (the first column).
+
+    If they are not, pages have been swapped: whoever asks for a row by its number would not find it, though no checksum
+    of the rows tells.
+    """
+    last = -1
+    for some in columns:
+        numbers = np.array(some[0], np.int64)
+        if numbers[0] < last or (np.diff(numbers) < 0).any():
+            raise damaged(where, "rows are not where they were stored")
+        last = int(numbers[-1])
+        yield some
+
+
+def seal_of(connection: sa.Connection, names: Sequence[str], where: str) -> int:
     """The seal of some columns of the records, as they are now."""
     found = 0
-    for columns in chunks(connection, tables.records, names):
+    for columns in in_order(chunks(connection, tables.records, names), where):
         found = moved(found, added=seal(*columns))
     return found
 

@@ -107,7 +107,8 @@ def opened(where: str | Path, key_secret: str | bytes | None, wait: float) -> Op
         if not there:
             hint = "Make one with: shoal init."
             raise VaultError("there is no vault here, or it was never finished.", hint=hint, file=store.where)
-        migrate(store, wait)
+        with readable(store.where):
+            migrate(store, wait)
         described = _described(store, key_secret)
         _tidy(store)
         return described

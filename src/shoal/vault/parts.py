@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from shoal.vault import tables
 from shoal.vault.damage import damaged
-from shoal.vault.loading import stands
+from shoal.vault.loading import in_order, stands
 from shoal.vault.seals import moved, seal
 from shoal.vault.store import chunks
 
@@ -30,12 +30,12 @@ PARTS = {
 }
 
 
-def seal_of_part(connection: sa.Connection, part: str) -> int:
+def seal_of_part(connection: sa.Connection, part: str, where: str) -> int:
     """The seal of a part as it is now."""
     table, columns, _ = PARTS[part]
     in_history = [tables.releases.c.done.is_(True)] if part == "releases" else []
     found = 0
-    for some in chunks(connection, table, columns, *in_history):
+    for some in in_order(chunks(connection, table, columns, *in_history), where):
         found = moved(found, added=seal(*some))
     return found
 
@@ -43,5 +43,5 @@ def seal_of_part(connection: sa.Connection, part: str) -> int:
 def check_part(connection: sa.Connection, part: str, where: str) -> None:
     """Raise Damaged if a part is not what was stored."""
     sums = json.loads(stands(connection, where)["sums"])
-    if int(sums.get(part, "0"), 16) != seal_of_part(connection, part):
+    if int(sums.get(part, "0"), 16) != seal_of_part(connection, part, where):
         raise damaged(where, f"{PARTS[part].what}: not what was stored")

@@ -207,7 +207,7 @@ def _forget_file(store: Store, number: int) -> None:
     with store.write() as connection:
         connection.execute(sa.update(tables.releases).where(this).values(file=None, part=None))
         sums = Sums(stands(connection, store.where)["sums"])
-        sums.set("releases", seal_of_part(connection, "releases"))
+        sums.set("releases", seal_of_part(connection, "releases", store.where))
         restand(connection, store.where, sums=sums.text())
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.vault import tables
-from shoal.vault.loading import MOST_FOLLOWED, VALUES, check, stands, touched_since
+from shoal.vault.loading import MOST_FOLLOWED, VALUES, check, in_order, stands, touched_since
 from shoal.vault.seals import moved, seal
 from shoal.vault.store import chunks, rows_among
 
@@ -49,17 +49,17 @@ class Followed:
         if stand["version"] != self._version or stand["epoch"] != self._epoch:
             self._version, held = -1, self._version  # nothing is held if this fails
             if held < 0 or stand["epoch"] != self._epoch or not self._follow(connection, held, stand, sums):
-                self._read_all(connection)
+                self._read_all(connection, where)
         for part in self._parts:
             check(where, sums, part, self._seals[part], part)
         self._version, self._epoch = stand["version"], stand["epoch"]
         return self._rows
 
-    def _read_all(self, connection: sa.Connection) -> None:
+    def _read_all(self, connection: sa.Connection, where: str) -> None:
         self._seals = dict.fromkeys(self._parts, 0)
         self._rows = self._schema.empty_table()  # the memory is needed
         found = []
-        for columns in chunks(connection, tables.records, self._schema.names):
+        for columns in in_order(chunks(connection, tables.records, self._schema.names), where):
             some = dict(zip(self._schema.names, columns, strict=True))
             self._count(some, added=True)
             found.append(self._table(columns))

@@ -155,7 +155,7 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
         manifest["hidden"] = [*manifest.get("hidden", []), *gone]
         changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
         connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
-    saving.sums.set("releases", seal_of_part(connection, "releases"))
+    saving.sums.set("releases", seal_of_part(connection, "releases", saving.store.where))
     kept = sheets.hide(connection, hidden, saving.store.where)
     connection.execute(sa.delete(tables.classes))
     saving.store.insert(connection, tables.classes, tables.CLASSES, kept)

@@ -256,7 +256,7 @@ class Saving:
             if several:
                 more = sa.update(releases).where(releases.c.number == number).values(erased=erased + several)
                 self.connection.execute(more)
-        self.sums.set("releases", seal_of_part(self.connection, "releases"))
+        self.sums.set("releases", seal_of_part(self.connection, "releases", self.store.where))
 
 
 def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> list[Turnover]:

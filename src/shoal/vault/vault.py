@@ -410,8 +410,8 @@ class Vault:
         `strict` refuses columns that would act as keys; `neutralize_formulas` is that of `Release.write`.
 
         Guarantee: the release has passed `shoal.verify`, and is in the history when this returns. If it raises,
-        neither the history nor the disk has anything of it. (Should the file's name be taken at the last moment, the
-        release is in the history, and the error says so.)
+        neither the history nor the disk has anything of it. (Should the file not get its name at the last moment,
+        because it is taken or the disk fails, the release is in the history, and the error says so.)
         """
         path = None if output is None else _path(output)
         if path is not None:
@@ -503,7 +503,8 @@ class Vault:
         """The writer's turn, with the records in memory as they are now."""
         self._refuse_closed()
         with self._turn, self._store.writer(self._wait):
-            publishing.recover(self._store)
+            with readable(self.where):
+                publishing.recover(self._store)
             try:
                 if load:
                     self._catch_up(progress)
