@@ -30,6 +30,9 @@ rm -rf "$2"
 """
 
 
+LONGEST_START = 600  # seconds
+
+
 def programs() -> Path | None:
     """The folder of PostgreSQL's programs: that of the initdb on PATH, else Debian's newest, which is not on PATH."""
     versions = [path for path in Path("/usr/lib/postgresql").glob("*") if path.name.isdecimal()]
@@ -105,7 +108,8 @@ class Server:
 
     def _pg_ctl(self, *words: str) -> None:
         # Without a log of its own the server would hold our pipe, and we would wait for its end.
-        self._run("pg_ctl", *words, "--wait", f"--log={self.folder / 'log'}")
+        # And it is there when it is ready, which may take a while where the disk is busy.
+        self._run("pg_ctl", *words, "--wait", f"--timeout={LONGEST_START}", f"--log={self.folder / 'log'}")
 
     def _run(self, program: str, *words: str) -> None:
         process = self._spawn(str(self._binaries / program), *words, f"--pgdata={self.folder / 'data'}")

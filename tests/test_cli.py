@@ -220,9 +220,9 @@ def test_being_told_to_end_is_clean(folder: Path) -> None:
     code = (
         "import os, signal, sys\n"
         "from shoal.cli import main\n"
-        "from shoal.release import write\n"
+        "from shoal import files\n"
         "def ended(*_): os.kill(os.getpid(), signal.SIGTERM)\n"
-        "write.sync_folder = ended\n"
+        "files.sync_folder = ended\n"
         "sys.argv = ['shoal', 'anonymize', 'people.csv', '-s', 'schema.toml', '-k', '5', '-o', 'out.csv']\n"
         "main()"
     )
@@ -250,11 +250,24 @@ def test_a_closed_pipe_is_not_a_no(folder: Path) -> None:
         done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 141)
         assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "words", ["verify out.csv -s schema.toml -k 5", "verify out.csv -k 5 -s schema.toml --json", "-h"]
+)
+def test_a_full_disk_is_said_whether_output_is_buffered_or_not(folder: Path, words: str, buffered: bool) -> None:
+    run("anonymize", "people.csv", "-s", "schema.toml", "-k", "5", "-o", "out.csv", cwd=folder)
+    command = f"{sys.executable} -c 'from shoal.cli import main; main()' {words} > /dev/full"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment |= {} if buffered else {"PYTHONUNBUFFERED": "1"}
     full = subprocess.run(
-        ["bash", "-c", f"{command} > /dev/full"], cwd=folder, capture_output=True, text=True, check=False
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert full.returncode == 2
+    assert "No space left" in full.stderr
     assert "bug" not in full.stderr
+    assert "Traceback" not in full.stderr
 
 
 def test_a_missing_header_is_noted(folder: Path) -> None:

@@ -176,3 +176,15 @@ def downgrade(vault: shoal.Vault) -> None:
         tables.drafts.drop(connection)
     if "://" not in vault.where:
         Path(f"{vault.where}.head").unlink()
+
+
+def test_the_ends_of_a_domain_do_not_outlive_their_owner_in_manifests(place: Place, tmp_path: Path) -> None:
+    rows = [*people(), *({"id": f"x{i}", "age": 8675309, "city": "Xanadu", "ill": "flu"} for i in range(4))]
+    with make(place(), data=rows) as vault:
+        vault.publish(tmp_path / "r.csv")
+        assert b"8675309" in (tmp_path / "r.csv.manifest.json").read_bytes()
+        vault.delete([f"x{i}" for i in range(4)])
+        vault.rebase()  # what the epoch froze
+        assert b"8675309" not in stored(vault)
+        assert b"Xanadu" not in stored(vault)
+        assert vault.check().ok

@@ -337,3 +337,62 @@ def test_a_second_name_of_a_vault_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "w").unlink()
     with shoal.Vault.open(tmp_path / "v") as vault:
         assert vault.check().ok
+
+
+# What is never overwritten
+
+
+def test_what_is_the_holders_never_takes_the_place_of_a_release(tmp_path: Path) -> None:
+    with make(tmp_path / "v") as vault:
+        vault.publish(tmp_path / "r.csv")
+        published = (tmp_path / "r.csv").read_bytes()
+        for write in (vault.export, vault.groups, lambda path, force: vault.release_rows(1, path, force=force)):
+            with pytest.raises(shoal.OutputError, match="manifest lies beside it"):
+                write(tmp_path / "r.csv", force=True)
+        assert (tmp_path / "r.csv").read_bytes() == published
+
+
+def test_vaults_and_what_lies_beside_them_are_never_overwritten(tmp_path: Path) -> None:
+    make(tmp_path / "other.csv").close()
+    (tmp_path / "data.csv").write_text("id,age,ill\n" + "".join(f"{i},{i},x\n" for i in range(9)))
+    schema = tmp_path / "schema.toml"
+    schema.write_text(
+        '[columns.id]\nrole = "key"\n[columns.age]\nrole = "quasi-identifier"\ntype = "numeric"\n'
+        '[columns.ill]\nrole = "insensitive"\n'
+    )
+    with shoal.Vault.create(tmp_path / "v", schema, k=3, data=tmp_path / "data.csv") as vault:
+        before = {path: path.read_bytes() for path in tmp_path.iterdir() if "shm" not in path.name}
+        for ending in (".head", ".lock", "-wal", "-journal"):
+            with pytest.raises(shoal.OutputError, match="belongs to the vault"):
+                vault.backup(tmp_path / f"v{ending}", force=True)
+        for target in ("schema.toml", "data.csv"):
+            with pytest.raises(shoal.OutputError, match="is made from"):
+                vault.backup(tmp_path / target, force=True)
+        for write in (vault.export, vault.groups, lambda path, force: vault.publish(path, force=force)):
+            with pytest.raises(shoal.OutputError, match="is made from"):
+                write(tmp_path / "data.csv", force=True)
+            with pytest.raises(shoal.OutputError, match="is a vault"):
+                write(tmp_path / "other.csv", force=True)
+        for target in ("other.csv", "v.head"):
+            done = CliRunner().invoke(
+                app, ["schema", "infer", str(tmp_path / "data.csv"), "-o", str(tmp_path / target), "--force"]
+            )
+            assert done.exit_code == 2
+        for path, content in before.items():
+            assert path.read_bytes() == content, path.name
+
+
+def test_a_killed_rewrite_of_a_release_is_tidied_up(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with make(tmp_path / "v") as vault:
+        vault.publish()
+    code = (
+        "import os, signal, sys, shoal\n"
+        "from shoal.release import write\n"
+        "write.place_together = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"shoal.Vault.open({str(tmp_path / 'v')!r}).release(1, {str(tmp_path / 'out' / 'r.csv')!r})"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    assert hidden(tmp_path / "out")
+    shoal.Vault.open(tmp_path / "v").close()
+    assert hidden(tmp_path / "out") == []

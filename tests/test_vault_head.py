@@ -160,3 +160,15 @@ def test_a_head_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, monk
         assert vault.insert(people(41)[40:]).inserted == 1
     with shoal.Vault.open(where) as vault:
         assert vault.status().records == 41
+
+
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 2, b"x" * 5000])
+def test_a_damaged_head_is_told_and_made_anew(tmp_path: Path, content: bytes) -> None:
+    where, head = tmp_path / "v", tmp_path / "v.head"
+    with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:
+        head.write_bytes(content)
+        assert "the head beside the vault cannot be read" in " ".join(vault.check().problems)
+        vault._store.backend._acknowledged = None  # type: ignore[attr-defined]  # as another process would
+        vault.insert(people(41)[40:])
+        assert vault.check().ok
+        assert head.stat().st_size <= 2 * SLOT

@@ -16,6 +16,8 @@ ADDRESS = re.compile(
     | [a-z][\w+.-]+:/+[^@]*@         # mysql:/user:password@host, as a path has it
     | [^/]*//[^/@]*:[^@]*@           # scheme//user:password@host
     | [^/@]+:[^@]*@                  # user:password@host
+    | (.*[\s&?;])?(ssl)?pass(word|wd|file)?\s*=   # host=… password=…, as libpq has it
+    | (.*\s)?(host|hostaddr|dbname|user|service)\s*=.*\s
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )

@@ -22,6 +22,8 @@ from shoal.errors import OutputError
 
 EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
 OWNER_ONLY = 0o600
+VAULT = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
+BESIDE_A_VAULT = ("-wal", "-shm", "-journal", ".lock", ".head")
 LOCK = re.compile(r"\.shoal-([0-9a-f]{16})\.lock")
 
 
@@ -111,6 +113,26 @@ def refuse_sources(target: Path, sources: Iterable[str | Path]) -> None:
     """What something is made from is not overwritten by it, whatever is asked."""
     if any(Path(source).exists() and target.exists() and target.samefile(source) for source in sources):
         raise OutputError("is a file that this is made from; it would be lost.", file=str(target))
+
+
+def is_vault(path: Path) -> bool:
+    """Whether this is the file of a vault, by the mark that SQLite keeps for its application."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(72)
+    except OSError:
+        return False
+    return start.startswith(b"SQLite format 3\0") and start[68:] == VAULT.to_bytes(4, "big")
+
+
+def refuse_vaults(target: Path, *, but_a_copy: bool = False) -> None:
+    """No vault is overwritten, nor what lies beside one. `but_a_copy`: an older backup may be."""
+    if not but_a_copy and is_vault(target):
+        raise OutputError("is a vault; it would be lost.", hint="Choose another name.", file=str(target))
+    for ending in BESIDE_A_VAULT:
+        name = target.name.removesuffix(ending)
+        if name and name != target.name and is_vault(target.with_name(name)):
+            raise OutputError(f"belongs to the vault {name}.", hint="Choose another name.", file=str(target))
 
 
 def write_text(text: str, path: Path, *, force: bool) -> None:

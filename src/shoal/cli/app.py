@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from shoal.cli import anonymize, bench, compare, demo, measure, papers, schema, vault, verify
+from shoal.cli.screen import flush
 from shoal.cli.usage import Commands
 from shoal.version import __version__
 
@@ -54,7 +55,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `shoal … | head` ends as other programs do, not with a "no"
-    app()
+    try:
+        try:
+            app()
+        finally:
+            flush()
+    except OSError as problem:  # of what is said outside of the commands: help, the version
+        print(f"Error: writing failed: {problem.strerror}.", file=sys.stderr)  # noqa: T201  # the program's own output
+        sys.exit(2)
 
 
 def _stop(number: int, frame: object) -> NoReturn:

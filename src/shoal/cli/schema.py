@@ -12,7 +12,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, messages, number, print_json, screen
-from shoal.files import refuse_sources, write_text
+from shoal.files import refuse_sources, refuse_vaults, write_text
 from shoal.fit import check_fit
 from shoal.inference import propose
 
@@ -48,6 +48,7 @@ def infer(
     text = proposal.toml()
     if output is not None:
         refuse_sources(output, [data])
+        refuse_vaults(output)
         write_text(text, output, force=force)
     if as_json:
         columns = {

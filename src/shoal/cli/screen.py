@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import sys
 import traceback
 import warnings
@@ -49,6 +50,7 @@ def command(function: Command) -> Command:
         try:
             with notes(as_json=kwargs["as_json"]):
                 function(*args, **kwargs)
+            flush()
         except shoal.ShoalError as error:
             _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
             raise typer.Exit(1 if isinstance(error, NO) else 2) from None
@@ -73,6 +75,19 @@ def command(function: Command) -> Command:
             raise typer.Exit(2) from None
 
     return run  # type: ignore[return-value]  # the same signature, by functools.wraps
+
+
+def flush() -> None:
+    """Bring to standard output what has been said. When Python does so at its end, nobody can tell that it has failed.
+
+    Raises OSError; what could not be written is dropped then, or Python would try again.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a device
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise
 
 
 def _explain(error: shoal.ShoalError, *, as_json: bool, show_values: bool) -> None:

@@ -45,6 +45,7 @@ class Expected:
     tests: Mapping[str, Callable[[str], bool] | None] = field(default_factory=dict)
     header: bool | None = None
     orders: Sequence[Sequence[str]] = ()
+    needs_header: bool = False  # a release has one
 
     def by_width(self) -> dict[int, list[str]]:
         """The names of columns without a header, by their number."""
@@ -93,11 +94,18 @@ class CsvFile:
         """Columns without names are taken in the schema's order: if it says so, or if the cells leave no doubt."""
         names = expected.by_width().get(len(first))
         if names is None or not (expected.header is False or self._fit(expected, sample)):
-            orders = [some(order) for order in expected.by_width().values()]
+            orders = "; or ".join(some(order) for order in expected.by_width().values())
+            hint = f"Name them: {some(expected.tests)}."
+            if expected.header is False:
+                hint = f"The schema says that there is no header: these columns are expected, in this order: {orders}."
+            elif not expected.needs_header:
+                hint += (
+                    " If the file has no header, say header = false at the top of the schema: the columns are then "
+                    f"expected in this order: {orders}."
+                )
             raise DataError(
                 f"the first line does not name the columns, and has {len(first)} cell{'s' if len(first) > 1 else ''}.",
-                hint=f"Name them: {some(expected.tests)}. If the file has no header, say header = false at the top of "
-                f"the schema: the columns are then expected in this order: {'; or '.join(orders)}.",
+                hint=hint,
                 file=self.file,
                 line=1,
             )

@@ -42,13 +42,13 @@ def typed(opened: Source) -> pa.Table:
 
 def read_text(source: object, columns: Sequence[str]) -> pa.Table:
     """A table exactly as it stands: no cell of a CSV is trimmed or typed. For the verifier."""
-    opened = open_source(source, Expected(dict.fromkeys(columns)))
+    opened = open_source(source, Expected(dict.fromkeys(columns), needs_header=True))
     return opened.load(opened.columns)
 
 
 def read_coded(source: object, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
     """The same, where these columns may come as dictionaries if the file has them so."""
-    opened = open_source(source, Expected(dict.fromkeys(columns)))
+    opened = open_source(source, Expected(dict.fromkeys(columns), needs_header=True))
     if isinstance(opened, ParquetFile):
         return opened.load(opened.columns, coded)
     return opened.load(opened.columns)

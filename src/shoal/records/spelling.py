@@ -16,6 +16,7 @@ from decimal import Context, Decimal, DecimalException
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.ASCII)
 # An apostrophe that tells spreadsheets that a text is no formula: `release/spreadsheets.py` puts it there.
 NEUTRALIZED = re.compile(r"^'+(?=[=+@-])")
+MINUS = "\u2212"
 PLAIN = 40  # digits that a number is written out with
 
 # What Unicode calls ignorable and does not count as a format character: fillers, joiners, variation selectors. And the
@@ -49,9 +50,9 @@ def spelled_missing(missing: Iterable[str], *, numbers: bool) -> frozenset[str]:
 
 
 def _seen(text: str) -> str:
-    """Without what cannot be seen; a control character that is not a blank cannot."""
+    """Without what cannot be seen; a control character that is not a blank cannot. All dashes are one."""
     return "".join(
-        sign
+        "-" if unicodedata.category(sign) == "Pd" or sign == MINUS else sign
         for sign in unicodedata.normalize("NFKC", text)
         if sign.isspace() or not (unicodedata.category(sign) in ("Cf", "Cc") or sign in UNSEEN)
     )

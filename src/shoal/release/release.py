@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import InternalError, OutputError, ParameterError, one_of
+from shoal.files import drafting
 from shoal.measures import Report
 from shoal.privacy import Rule
 from shoal.release.notebook import release_html
@@ -117,12 +119,22 @@ class Release:
 
         `neutralize_formulas`: texts of a CSV that a spreadsheet would run get an apostrophe before them.
         """
+        return self._write(path, force=force, neutralize_formulas=neutralize_formulas)
+
+    def _write(
+        self,
+        path: str | Path,
+        *,
+        force: bool,
+        neutralize_formulas: bool,
+        drafts: Callable[[Path], AbstractContextManager[str]] = drafting,
+    ) -> Path:
         if may_be_address(path):
             raise OutputError("a release is written to a file, and this looks like the URL of a database.", hint=A_PATH)
         path = Path(path)
         check_target(path, force=force, sources=self._sources)
         table, facts = for_spreadsheets(self.table, self.manifest, path, neutralize=neutralize_formulas)
-        write_release(table, facts, path, force=force)
+        write_release(table, facts, path, force=force, drafts=drafts)
         return path
 
     def __repr__(self) -> str:

@@ -7,7 +7,8 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,17 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
-from shoal.files import EXISTS, OVERWRITE, discard, draft_of, drafting, place_together, refuse_sources, sync_folder
+from shoal.files import (
+    EXISTS,
+    OVERWRITE,
+    discard,
+    draft_of,
+    drafting,
+    place_together,
+    refuse_sources,
+    refuse_vaults,
+    sync_folder,
+)
 from shoal.measures.beside import manifest_path as manifest_path
 from shoal.release.manifest import now
 
@@ -46,25 +57,34 @@ def check_target(path: Path, *, force: bool, sources: Iterable[str | Path] = ())
 
 def _check_free(target: Path, *, force: bool, sources: Iterable[str | Path]) -> None:
     if not os.path.lexists(target):
+        refuse_vaults(target)  # what lies beside one may not be there now
         return
     if target.is_symlink() and not target.exists():
         raise OutputError("is a link that leads nowhere.", file=str(target))
     refuse_sources(target, sources)
+    refuse_vaults(target)
     if target.is_dir():
         raise OutputError("is a folder.", file=str(target))
     if not force:
         raise OutputError(EXISTS, hint=OVERWRITE, file=str(target))
 
 
-def write_release(table: pa.Table, facts: Mapping[str, object], path: Path, *, force: bool) -> None:
-    """Write the table and its manifest beside it.
+def write_release(
+    table: pa.Table,
+    facts: Mapping[str, object],
+    path: Path,
+    *,
+    force: bool,
+    drafts: Callable[[Path], AbstractContextManager[str]] = drafting,
+) -> None:
+    """Write the table and its manifest beside it. `drafts` gives the mark of drafts in a folder, and tidies up.
 
     Guarantee: on an error or an interruption neither is left behind, and what was there before is there again. A
     process that is killed leaves the old or the new table under its name, and no manifest that is of another. Without
     `force` nothing that exists is overwritten, not even what another process wrote a moment ago.
     """
     try:
-        with drafting(path.parent) as mark:
+        with drafts(path.parent) as mark:
             write_parts(table, facts, path, mark)
             place_parts(path, mark, force=force)
     except OSError as problem:

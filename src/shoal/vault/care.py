@@ -42,6 +42,8 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
         acknowledged = store.backend.acknowledged()
         with store.read() as connection:
             refuse_lost(acknowledged, stored_head(connection), store.where)
+    if store.backend.head_is_damaged():
+        problems.append("the head beside the vault cannot be read: commits that are lost would not be noticed")
     with suppress_damage(problems), store.read() as connection:
         state = load(connection, store.where, progress)
         records = len(state.live)
@@ -121,7 +123,8 @@ def _check_files(connection: sa.Connection, entry: Entry) -> list[str]:
             problems.append(f"release {entry.number}: the file {path} is not as it was published")
     with suppress(OSError):
         text = manifest_path(path).read_bytes()
-        if not _says(text, json.loads(_manifest_of(connection, entry.number)), path, entry.sha256):
+        known = json.loads(_manifest_of(connection, entry.number))
+        if not _says(text, known, path, entry.sha256, erased=bool(entry.erased)):
             problems.append(f"release {entry.number}: the manifest {manifest_path(path)} is not as it was published")
     return problems
 
@@ -131,8 +134,11 @@ def _manifest_of(connection: sa.Connection, number: int) -> str:
     return str(connection.scalar(sa.select(releases.c.manifest).where(releases.c.number == number)))
 
 
-def _says(text: bytes, facts: dict[str, object], path: Path, digest: str) -> bool:
-    """Whether a manifest says what was published. Of a column that is an identifier now, the vault does not know."""
+def _says(text: bytes, facts: dict[str, object], path: Path, digest: str, *, erased: bool) -> bool:
+    """Whether a manifest says what was published.
+
+    Of columns that are identifiers now the vault does not know it, nor the domains where somebody is erased.
+    """
     try:
         found = json.loads(text)
     except ValueError:
@@ -141,6 +147,7 @@ def _says(text: bytes, facts: dict[str, object], path: Path, digest: str) -> boo
         return False
     wanted = manifest_content(facts, path, digest)
     unknown = {"hidden", "rules", "columns"} if "hidden" in facts else set()
+    unknown |= {"columns"} if erased else set()
     unknown |= set() if "created" in facts else {"created"}  # of a release of format 1
     names = (found.keys() | wanted.keys()) - unknown
     return all(name in found and name in wanted and found[name] == wanted[name] for name in names)
@@ -180,4 +187,5 @@ def refuse_damaged(store: Store, progress: Progress) -> None:
     """Raise VaultError if a vault is not what it should be."""
     checked = check(store, progress, files=False)  # where releases were written to is not the backup's business
     if not checked.ok:
-        raise VaultError(f"is damaged: {'; '.join(checked.problems)}.", file=store.where)
+        problems = "; ".join(problem.rstrip(".") for problem in checked.problems)
+        raise VaultError(f"cannot be restored: {problems}.", hint="Take an earlier backup.", file=store.where)

@@ -87,9 +87,9 @@ def acknowledge(path: Path, head: Head) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
             before = acknowledged_head(path)
-            if before is not None and before.uid != head.uid:  # of a vault that was here before
+            if before is None or before.uid != head.uid:  # damaged, or of a vault that was here before
                 os.ftruncate(handle, 0)
-            elif before is not None and before.commits >= head.commits:
+            elif before.commits >= head.commits:
                 return
             os.lseek(handle, SLOT * (head.commits % 2), os.SEEK_SET)
             os.write(handle, head.slot())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultBusy, VaultError
-from shoal.files import draft_of, place, sync_folder
+from shoal.files import draft_of, place, refuse_sources, refuse_vaults, sync_folder
 from shoal.privacy.requirements import check_k
 from shoal.schema import Role, Schema
 from shoal.vault import tables
@@ -99,7 +99,14 @@ def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
             raise
 
 
-def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None], *, force: bool) -> None:
+def backup(
+    store: Store,
+    path: Path,
+    copy: Callable[[Store, sa.Connection], None],
+    *,
+    sources: Sequence[str],
+    force: bool,
+) -> None:
     """A copy as a file. It gets its name when it is complete; what had that name before is there until then."""
     path = path.resolve()
     if path.is_dir():
@@ -110,6 +117,8 @@ def backup(store: Store, path: Path, copy: Callable[[Store, sa.Connection], None
         raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
     if path.exists() and "://" not in store.where and path.samefile(store.where):
         raise OutputError("is the vault itself.", file=str(path))
+    refuse_sources(path, sources)
+    refuse_vaults(path, but_a_copy=True)
     try:
         with noted_draft(store, path.parent) as mark:
             draft = draft_of(path, mark, "vault")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,10 +86,13 @@ def _first_state(
 ) -> State:
     """The records in memory, in their first groups."""
     progress.stage("reading")
-    table = making.empty_table(schema) if data is None else read_for(schema, data)[0]
+    table, file = (making.empty_table(schema), None) if data is None else read_for(schema, data)
     if hashing is not None:
         table = hashing.table(table, schema)
-    state = started(making.first_epoch(schema, *held_to), table, 0, progress)
+    epoch = making.first_epoch(schema, *held_to)
+    if file is not None:
+        epoch = replace(epoch, files=(*epoch.files, str(Path(file).resolve())))
+    state = started(epoch, table, 0, progress)
     records = state.live.records()
     warn_of_several_records(records)
     warn_of_keys(records, strict=strict)

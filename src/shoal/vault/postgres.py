@@ -172,6 +172,9 @@ class Postgres:
     def acknowledged(self) -> Head | None:
         return None
 
+    def head_is_damaged(self) -> bool:
+        return False
+
     def acknowledge(self, head: Head) -> None:
         """Nothing: see `keeps_head`."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,21 +12,29 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
-from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources
-from shoal.release.write import FORMATS
+from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources, refuse_vaults
+from shoal.release.write import FORMATS, manifest_path
 from shoal.vault.drafts import noted_draft
 from shoal.vault.store import Store
 
 
-def check_private(path: Path, *, force: bool, vault: str) -> None:
-    """Refuse a place that cannot be written to, before any work is done for it."""
+def check_private(path: Path, *, force: bool, sources: Sequence[str]) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it.
+
+    That of a release is one: its manifest would vouch for what is not to be published.
+    """
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"is written as {' or '.join(FORMATS)}.", hint="Choose such an ending.", file=str(path))
     if not path.parent.is_dir():
         raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
-    refuse_sources(path, [] if "://" in vault else [vault])
+    refuse_sources(path, sources)
+    refuse_vaults(path)
+    if manifest_path(path).exists():
+        raise OutputError(
+            "is a release, or was: its manifest lies beside it.", hint="Choose another name.", file=str(path)
+        )
     if path.exists() and not force:
         raise OutputError(EXISTS, hint=OVERWRITE, file=str(path))
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from shoal.anonymize import released
 from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
-from shoal.files import new_mark
+from shoal.files import new_mark, sweep
 from shoal.fit import warn_of_keys
 from shoal.progress import Progress
 from shoal.release import Release
@@ -148,6 +148,7 @@ def keep_and_write(
     happened: either this returns, or an error says that the release is in the history and its file is not.
     """
     path = path.absolute()
+    sweep(path.parent)
     mark = new_mark()
     row, release = publication.row, publication.release
     number = row["number"]

@@ -243,7 +243,7 @@ class Saving:
 
     def _count_erased(self, ids: NDArray[np.int64]) -> None:
         """Releases that show records with these numbers have so many rows less that can be rebuilt."""
-        releases, columns = tables.releases, ("number", "version", "erased")
+        releases, columns = tables.releases, ("number", "version", "erased", "manifest")
         history = self.connection.execute(sa.select(*(releases.c[name] for name in columns))).all()
         stays = ["group_id", "since", "until"]
         shown = rows_among(self.connection, tables.memberships, stays, "record_id", ids) if history else []
@@ -251,12 +251,20 @@ class Saving:
             return
         self.erased += shown
         _, since, until = np.array(shown, np.int64).T
-        for number, version, erased in history:
+        for number, version, erased, manifest in history:
             several = int(((since <= version) & (until > version)).sum())
             if several:
-                more = sa.update(releases).where(releases.c.number == number).values(erased=erased + several)
-                self.connection.execute(more)
+                changed = {"erased": erased + several, "manifest": _without_domains(manifest)}
+                self.connection.execute(sa.update(releases).where(releases.c.number == number).values(changed))
         self.sums.set("releases", seal_of_part(self.connection, "releases", self.store.where))
+
+
+def _without_domains(manifest: str) -> str:
+    """An end of a published domain may have been the value of somebody who is erased."""
+    facts = json.loads(manifest)
+    for column in facts["columns"].values():
+        column.pop("domain", None)
+    return as_json(facts)
 
 
 def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> list[Turnover]:

@@ -161,6 +161,9 @@ class Sqlite:
     def acknowledged(self) -> Head | None:
         return acknowledged_head(self._beside(HEAD)) if self.keeps_head else None
 
+    def head_is_damaged(self) -> bool:
+        return self.keeps_head and self._beside(HEAD).exists() and self.acknowledged() is None
+
     def acknowledge(self, head: Head) -> None:
         if head != self._acknowledged:
             acknowledge(self._beside(HEAD), head)

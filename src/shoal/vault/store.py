@@ -77,6 +77,9 @@ class Backend(Protocol):
     def acknowledge(self, head: Head) -> None:
         """Remember that, before anybody is told of the commit."""
 
+    def head_is_damaged(self) -> bool:
+        """Whether that is remembered, and cannot be read."""
+
     def close(self) -> None: ...
 
 

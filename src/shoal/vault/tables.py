@@ -24,8 +24,10 @@ from sqlalchemy import (
     Text,
 )
 
+from shoal.files import VAULT
+
 FORMAT = 2
-APPLICATION = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
+APPLICATION = VAULT  # SQLite keeps it in the file's header
 
 COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}  # SQLite keeps rows in the primary key itself
 LARGE = {"rows_at_once": 16}  # rows of megabytes

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from shoal.release.write import check_target
 from shoal.schema import Role, Schema
 from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
 from shoal.vault.damage import readable
+from shoal.vault.drafts import noted_draft
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
 from shoal.vault.private import check_private, write_private
 from shoal.vault.reading import Followed
@@ -239,7 +241,7 @@ class Vault:
         """A table that nobody else may see; written, if asked for, so that only its owner can read it."""
         path = None if output is None else _path(output)
         if path is not None:
-            check_private(path, force=force, vault=self.where)
+            check_private(path, force=force, sources=self._sources())
         table = make()
         if path is not None:
             write_private(self._store, table, path, force=force)
@@ -250,14 +252,31 @@ class Vault:
         with self._reading() as connection:
             return history.entries(connection, self.where)
 
-    def release(self, number: int) -> Release:
+    def release(
+        self,
+        number: int,
+        output: str | Path | None = None,
+        *,
+        force: bool = False,
+        neutralize_formulas: bool = False,
+    ) -> Release:
         """A release as it was published: the same rows in the same order.
+
+        `output`: where to write it, as for `publish`.
 
         Guarantee: as for every `Release`, it has passed the verifier. A release that shows people who have been deleted
         since is refused with VaultError: `release_rows` has what is left of it.
         """
         with self._reading() as connection:
-            return history.released_again(connection, number, self.where, self._sources())
+            again = history.released_again(connection, number, self.where, self._sources())
+        if output is not None:
+            again._write(
+                output,
+                force=force,
+                neutralize_formulas=neutralize_formulas,
+                drafts=partial(noted_draft, self._store),
+            )
+        return again
 
     def release_rows(self, number: int, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
         """What is left of a release: its rows in their order, but for those of people who have been deleted since.
@@ -486,7 +505,11 @@ class Vault:
         self._refuse_closed()
         path = _path(path)
         making.backup(
-            self._store, path, lambda target, writing: care.copy(self._store, target, writing, progress), force=force
+            self._store,
+            path,
+            lambda target, writing: care.copy(self._store, target, writing, progress),
+            sources=self._sources(),
+            force=force,
         )
         return path
 

@@ -121,12 +121,11 @@ def release(
             say_private(output, "not to be published")
         return
     with opened(vault) as held:
-        again = held.release(n)
-        again.write(output, force=force, neutralize_formulas=neutralize_formulas)
+        again = held.release(n, output, force=force, neutralize_formulas=neutralize_formulas)
     if as_json:
         print_json(_facts(again, output))
         return
-    screen.print(f"[bold green]✓[/] Release {n} as it was published: {plural(again.table.num_rows, 'row')}.")
+    screen.print(f"[bold green]✓[/] Release {n} again: the {plural(again.table.num_rows, 'row')} that it had.")
     _show_place(again, output, named(vault))
 
 
