@@ -55,7 +55,10 @@ def different(values: list[str | None], missing: tuple[str, ...] = (), **ill: ob
     return float(found)
 
 
-@pytest.mark.parametrize("spellings", [HIV, CAFE, ["a  b", "a b", "a\tb", "A\u00a0B"], ["ß", "SS", "ss"], ["non-A", "non\u2010A", "non\u2212a"]])
+@pytest.mark.parametrize(
+    "spellings",
+    [HIV, CAFE, ["a  b", "a b", "a\tb", "A\u00a0B"], ["ß", "SS", "ss"], ["non-A", "non\u2010A", "non\u2212a"]],
+)
 def test_spellings_of_one_value_are_one_value(spellings: list[str]) -> None:
     for ill in ({}, {"type": "categorical"}, {"type": "prefix"}, {"hierarchy": "flat"}):
         assert different([*spellings, *spellings], **ill) == 1  # type: ignore[arg-type]

@@ -162,6 +162,16 @@ def test_no_part_of_a_password_is_on_the_screen(url: str, tmp_path: Path) -> Non
         assert not [part for part in ("S3C", "T7") if part in done.stdout + done.stderr], (words, done.stderr)
 
 
+@pytest.mark.parametrize(
+    "given", ["host=h port=1 password=S3C", "password='S3C'", "dbname=d user=u", "x?sslpassword=S3C"]
+)
+def test_what_libpq_would_take_for_a_connection_is_not_shown(given: str, tmp_path: Path) -> None:
+    assert may_be_address(given)
+    done = run("status", given, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "S3C" not in done.stdout + done.stderr
+
+
 def test_a_path_with_an_at_sign_is_a_path(tmp_path: Path) -> None:
     for name in (
         "me@home.vault",
