@@ -268,6 +268,9 @@ def test_a_backup_is_not_mixed_with_what_lay_beside_an_older_one(tmp_path: Path)
         )
         subprocess.run([sys.executable, "-c", code], check=True)
         assert (tmp_path / "copy-wal").exists()
+        with pytest.raises(shoal.OutputError, match="is a vault; it would be lost"):
+            vault.backup(copy, force=True)  # it has been changed since it was made
+        (tmp_path / "copy.head").unlink()
         vault.insert(people(10, 100))
         vault.backup(copy, force=True)
     with shoal.Vault.open(copy) as vault:

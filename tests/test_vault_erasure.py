@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import shoal
 from shoal.cli.app import app
 from shoal.vault import tables
 from shoal.vault.migrations import _name
-from shoal.vault.settings import digest
+from shoal.vault.parts import seal_of_part
+from shoal.vault.saving import Sums
+from shoal.vault.settings import as_json, digest
 from tests.vault_places import Place, place
 
 __all__ = ["place"]  # a fixture
@@ -151,10 +154,13 @@ def test_a_vault_of_format_1_is_brought_up_to_date(place: Place) -> None:
     with make(where) as vault:
         vault.publish()
         vault.delete(["p1"])
+        assert b"domain" not in manifests(vault)
         downgrade(vault)
+        assert b"domain" in manifests(vault)
     with shoal.Vault.open(where) as vault:
         assert vault.status().records == 49
         assert vault.check().ok
+        assert b"domain" not in manifests(vault)
         vault.delete([f"p{i}" for i in range(20, 30)])
         assert b"Camelot" not in stored(vault)
         assert vault.check().ok
@@ -162,9 +168,39 @@ def test_a_vault_of_format_1_is_brought_up_to_date(place: Place) -> None:
         assert Path(f"{where}.head").exists()
 
 
+def test_a_value_that_a_hierarchy_lists_keeps_its_name_in_the_reference(place: Place) -> None:
+    """Under another name the hierarchy would not know it, and the vault could not be loaded."""
+    ills = {"*": {"lung": ["flu", "cold"], "skin": ["rash", "mumps"]}}
+    columns: dict[str, dict[str, object]] = {
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "ill": {"role": "sensitive", "hierarchy": ills, "distance": "equal"},
+    }
+    rows = [{"id": f"p{i}", "age": i, "ill": ["flu", "cold", "rash"][i % 3]} for i in range(30)]
+    rows.append({"id": "last", "age": 7, "ill": "mumps"})
+    where = place()
+    with shoal.Vault.create(where, shoal.Schema(columns), k=3, t=0.9, data=rows, seed=1) as vault:
+        vault.delete(["last"])
+    with shoal.Vault.open(where) as vault:
+        vault.insert([{"id": "new", "age": 9, "ill": "flu"}])
+        assert vault.check().ok
+
+
+def manifests(vault: shoal.Vault) -> bytes:
+    with vault._store.backend.engine.connect() as connection:
+        return "".join(connection.scalars(sa.select(tables.releases.c.manifest))).encode()
+
+
 def downgrade(vault: shoal.Vault) -> None:
     """Make a vault what an earlier shoal would have left."""
     with vault._store.backend.engine.connect() as connection, connection.begin():
+        (manifest,) = connection.scalars(sa.select(tables.releases.c.manifest))
+        facts = json.loads(manifest)
+        facts["columns"]["age"]["domain"] = [20, 100]
+        connection.execute(sa.update(tables.releases).values(manifest=as_json(facts)))
+        sums = Sums(connection.scalar(sa.select(tables.vault.c.sums)) or "")
+        sums.set("releases", seal_of_part(connection, "releases", vault.where))
+        connection.execute(sa.update(tables.vault).values(sums=sums.text()))
         row = dict(connection.execute(sa.select(tables.vault)).mappings().one())
         del row["uid"], row["commits"]
         row["format"] = 1

@@ -161,7 +161,9 @@ def test_an_older_backup_is_there_until_the_new_one_is(
             f"import os, shoal; shoal.Vault.open({str(copy)!r}).delete(['p1']); os._exit(0)",
         ]
         for nth in range(1, 60):
-            subprocess.run(open_copy, check=True) if nth in (1, 4) else None  # with a log of its own beside it
+            if nth in (1, 4):  # with a log of its own beside it
+                subprocess.run(open_copy, check=True)
+                (tmp_path / "copy.head").unlink()
             with shoal.Vault.open(copy) as older:
                 records = older.status().records
             with monkeypatch.context() as broken:
@@ -346,7 +348,8 @@ def test_what_is_the_holders_never_takes_the_place_of_a_release(tmp_path: Path) 
     with make(tmp_path / "v") as vault:
         vault.publish(tmp_path / "r.csv")
         published = (tmp_path / "r.csv").read_bytes()
-        for write in (vault.export, vault.groups, lambda path, force: vault.release_rows(1, path, force=force)):
+        rows = lambda path, force: vault.release_rows(1, path, force=force)  # noqa: E731
+        for write in (vault.export, vault.groups, vault.backup, rows):
             with pytest.raises(shoal.OutputError, match="manifest lies beside it"):
                 write(tmp_path / "r.csv", force=True)
         assert (tmp_path / "r.csv").read_bytes() == published
@@ -365,9 +368,11 @@ def test_vaults_and_what_lies_beside_them_are_never_overwritten(tmp_path: Path) 
         for ending in (".head", ".lock", "-wal", "-journal"):
             with pytest.raises(shoal.OutputError, match="belongs to the vault"):
                 vault.backup(tmp_path / f"v{ending}", force=True)
-        for target in ("schema.toml", "data.csv"):
+        for target in ("schema.toml", "data.csv", "v"):
             with pytest.raises(shoal.OutputError, match="is made from"):
                 vault.backup(tmp_path / target, force=True)
+        with pytest.raises(shoal.OutputError, match="is a vault"):
+            vault.backup(tmp_path / "other.csv", force=True)
         for write in (vault.export, vault.groups, lambda path, force: vault.publish(path, force=force)):
             with pytest.raises(shoal.OutputError, match="is made from"):
                 write(tmp_path / "data.csv", force=True)
@@ -380,6 +385,28 @@ def test_vaults_and_what_lies_beside_them_are_never_overwritten(tmp_path: Path) 
             assert done.exit_code == 2
         for path, content in before.items():
             assert path.read_bytes() == content, path.name
+
+
+def test_a_folder_that_is_away_is_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is not there when the vault is opened may come back, with what a killed process has left on it."""
+    disk, away = tmp_path / "disk", tmp_path / "away"
+    disk.mkdir()
+    where = tmp_path / "v"
+    make(where).close()
+    code = [sys.executable, "-c", KILLED, str(where), "export", str(disk / "all.csv")]
+    assert subprocess.run(code, check=False, cwd=ROOT).returncode == -signal.SIGKILL
+    with shoal.Vault.open(where) as vault, monkeypatch.context() as stopped:
+        stopped.setattr(publishing, "place_parts", lambda *_, **__: (_ for _ in ()).throw(SystemExit))
+        with pytest.raises(SystemExit):
+            vault.publish(disk / "r.csv")
+    disk.rename(away)
+    monkeypatch.setattr("shoal.vault.drafts._long_ago", lambda begun: True)
+    shoal.Vault.open(where).close()
+    away.rename(disk)
+    with shoal.Vault.open(where) as vault:
+        assert hidden(disk) == []
+        assert sorted(path.name for path in disk.iterdir()) == ["r.csv", "r.csv.manifest.json"]
+        assert vault.check().ok
 
 
 def test_a_killed_rewrite_of_a_release_is_tidied_up(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_head_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, monk
         assert vault.status().records == 41
 
 
-@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 2, b"x" * 5000])
+@pytest.mark.parametrize("content", [bytes(range(256)) * 2, b"x" * 5000])
 def test_a_damaged_head_is_told_and_made_anew(tmp_path: Path, content: bytes) -> None:
     where, head = tmp_path / "v", tmp_path / "v.head"
     with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:

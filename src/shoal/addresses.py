@@ -33,7 +33,8 @@ def may_be_address(given: object) -> bool:
 def without_addresses(text: str, words: list[str]) -> str:
     """A text that may quote these words, without those that may be addresses."""
     for word in sorted(words, key=len, reverse=True):
-        for part in (word, word.partition("=")[2]):
+        attached = word[2:] if re.match(r"-[A-Za-z]", word) else ""  # -kVALUE
+        for part in (word, word.partition("=")[2], attached):
             if part and may_be_address(part):
                 text = text.replace(repr(part), HIDDEN).replace(part, HIDDEN)
     return text

@@ -23,7 +23,8 @@ from shoal.errors import OutputError
 EXISTS, OVERWRITE = "exists already.", "Choose another name, or overwrite it (--force; in Python, force=True)."
 OWNER_ONLY = 0o600
 VAULT = 0x53484F4C  # "SHOL": marks a SQLite file as a vault, for `file` and for us
-BESIDE_A_VAULT = ("-wal", "-shm", "-journal", ".lock", ".head")
+HEAD = ".head"
+BESIDE_A_VAULT = ("-wal", "-shm", "-journal", ".lock", HEAD)
 LOCK = re.compile(r"\.shoal-([0-9a-f]{16})\.lock")
 
 
@@ -116,8 +117,13 @@ def refuse_sources(target: Path, sources: Iterable[str | Path]) -> None:
 
 
 def is_vault(path: Path) -> bool:
-    """Whether this is the file of a vault, by the mark that SQLite keeps for its application."""
+    """Whether this is the file of a vault, by the mark that SQLite keeps for its application.
+
+    Not to be asked of a vault that this process has open: closing the file again takes away SQLite's locks on it.
+    """
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             start = file.read(72)
     except OSError:
@@ -125,13 +131,19 @@ def is_vault(path: Path) -> bool:
     return start.startswith(b"SQLite format 3\0") and start[68:] == VAULT.to_bytes(4, "big")
 
 
-def refuse_vaults(target: Path, *, but_a_copy: bool = False) -> None:
-    """No vault is overwritten, nor what lies beside one. `but_a_copy`: an older backup may be."""
-    if not but_a_copy and is_vault(target):
+def refuse_vaults(target: Path, *, own: Path | None = None, but_a_copy: bool = False) -> None:
+    """No vault is overwritten, nor what lies beside one.
+
+    `own`: the vault that is open. `but_a_copy`: an older backup may be; one that has a head has been changed since it
+    was made, and is a vault of its own.
+    """
+    copy = but_a_copy and not target.with_name(target.name + HEAD).exists()
+    if not copy and is_vault(target):
         raise OutputError("is a vault; it would be lost.", hint="Choose another name.", file=str(target))
     for ending in BESIDE_A_VAULT:
         name = target.name.removesuffix(ending)
-        if name and name != target.name and is_vault(target.with_name(name)):
+        vault = target.with_name(name or target.name)
+        if vault != target and (vault.absolute() == own or is_vault(vault)):
             raise OutputError(f"belongs to the vault {name}.", hint="Choose another name.", file=str(target))
 
 

@@ -1,7 +1,7 @@
 """Tree: a hierarchy grown over the values of a column, as arrays.
 
 Leaf i is the i-th leaf in depth-first order. A node is a number; its leaves are a run of neighbouring leaf numbers,
-which is why a set of values can be kept as a pair of numbers (DESIGN: a group is a box).
+which is why a set of values can be kept as a pair of numbers.
 """
 
 from __future__ import annotations

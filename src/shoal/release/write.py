@@ -55,6 +55,14 @@ def check_target(path: Path, *, force: bool, sources: Iterable[str | Path] = ())
         raise OutputError(f"cannot be written: {problem.strerror}.", file=str(path)) from None
 
 
+def refuse_releases(path: Path) -> None:
+    """What only the holder may see never takes the place of a release: its manifest would vouch for it."""
+    if manifest_path(path).exists():
+        raise OutputError(
+            "is a release, or was: its manifest lies beside it.", hint="Choose another name.", file=str(path)
+        )
+
+
 def _check_free(target: Path, *, force: bool, sources: Iterable[str | Path]) -> None:
     if not os.path.lexists(target):
         refuse_vaults(target)  # what lies beside one may not be there now
@@ -122,8 +130,10 @@ def complete_parts(path: Path, mark: str, *, force: bool) -> bool:
     """Finish what `place_parts` may have begun before the power failed; False if the names are taken.
 
     A part that is gone has got its name; what is there under that name is nobody's business any more. Without `force`,
-    a file that another has put there meanwhile stays.
+    a file that another has put there meanwhile stays. Raises OSError if the folder cannot be reached.
     """
+    if not path.parent.is_dir():  # not mounted, maybe
+        raise FileNotFoundError(path.parent)
     parts, targets = _parts(path, mark), [path, manifest_path(path)]
     waiting = [(part, target) for part, target in zip(parts, targets, strict=True) if part.exists()]
     taken = any(os.path.lexists(target) and not _same(part, target) for part, target in waiting)

@@ -69,7 +69,7 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
             for entry in last.values():
                 problems += _check_files(connection, entry)
     with suppress_damage(problems):
-        left = sweep_noted(store)
+        left = sweep_noted(store) if files else []
         problems += [f"a file with originals that was never finished is left in {folder}" for folder in left]
     return Checked(not problems, problems, records, releases, looked_at)
 
@@ -145,9 +145,14 @@ def _says(text: bytes, facts: dict[str, object], path: Path, digest: str, *, era
         return False
     if not isinstance(found, dict):
         return False
+    columns = found.get("columns")
+    if erased and isinstance(columns, dict) and all(isinstance(column, dict) for column in columns.values()):
+        found["columns"] = {
+            name: {fact: value for fact, value in column.items() if fact != "domain"}
+            for name, column in columns.items()
+        }
     wanted = manifest_content(facts, path, digest)
     unknown = {"hidden", "rules", "columns"} if "hidden" in facts else set()
-    unknown |= {"columns"} if erased else set()
     unknown |= set() if "created" in facts else {"created"}  # of a release of format 1
     names = (found.keys() | wanted.keys()) - unknown
     return all(name in found and name in wanted and found[name] == wanted[name] for name in names)

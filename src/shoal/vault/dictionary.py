@@ -92,7 +92,7 @@ class Dictionary:
     """The values of all quasi-identifiers."""
 
     def __init__(self, schema: Schema) -> None:
-        self.columns = [Numbered(name, _declared(schema.columns[name])) for name in schema.quasi_identifiers]
+        self.columns = [Numbered(name, declared_values(schema.columns[name])) for name in schema.quasi_identifiers]
 
     def next_ids(self, turnovers: Sequence[Turnover]) -> dict[str, int]:
         """The first number of each column that nobody has had, after these turnovers.
@@ -167,7 +167,7 @@ def _turnover(column: Numbered, book: CodeBook, come: Codes, gone: Codes) -> Tur
     )
 
 
-def _declared(column: Column) -> frozenset[str]:
+def declared_values(column: Column) -> frozenset[str]:
     """The values that a hierarchy lists."""
     rule = column.grower.rule if column.grower is not None else None
     if isinstance(rule, DeclaredTree):

@@ -60,22 +60,29 @@ def _forget(store: Store, marks: list[str]) -> None:
 
 
 def sweep_noted(store: Store) -> list[str]:
-    """Remove the drafts of this machine whose makers are no more. The folders where that could not be done."""
+    """Remove the drafts that can be seen here and whose makers are no more. The folders where that could not be done.
+
+    Machines change their names, as containers do: what counts is that a draft is there, and that nobody holds its lock.
+    """
     with store.read() as connection:
-        rows = rows_of(connection, sa.select(tables.drafts).where(tables.drafts.c.host == platform.node()))
+        rows = rows_of(connection, sa.select(tables.drafts))
     gone, left = [], []
     for row in rows:
         folder, mark = Path(row["folder"]), row["mark"]
-        there = _there(folder, mark)
-        found = sweep_mark(folder, mark) if there else "in use"
-        if found == "left":
-            left.append(str(folder))
-        elif found == "gone" or (not there and datetime.fromisoformat(row["begun"]) < datetime.now(UTC) - SOON):
+        if _there(folder, mark):
+            found = sweep_mark(folder, mark)
+            gone += [mark] if found == "gone" else []
+            left += [str(folder)] if found == "left" else []
+        elif row["host"] == platform.node() and folder.is_dir() and _long_ago(row["begun"]):
             gone.append(mark)
     if gone:
         with suppress(VaultError):
             _forget(store, gone)
     return left
+
+
+def _long_ago(begun: str) -> bool:
+    return datetime.fromisoformat(begun) < datetime.now(UTC) - SOON
 
 
 def _there(folder: Path, mark: str) -> bool:

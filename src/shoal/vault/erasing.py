@@ -19,6 +19,7 @@ from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axi
 from shoal.records.normalize import as_text
 from shoal.records.spelling import one_spelling
 from shoal.schema import Column
+from shoal.vault.dictionary import declared_values
 from shoal.vault.settings import Epoch
 
 ERASED = "erased value "
@@ -61,6 +62,8 @@ def _lost(values: set[str], there: pa.ChunkedArray, known: Distribution, column:
     numbers = by_number(column)
     spelled = {one_spelling(value, numbers=numbers) for value in gone}
     spelled -= {one_spelling(value, numbers=numbers) for value in as_text("", there, ()).to_pylist() if value}
+    # What the schema itself lists is no secret, and a hierarchy would not know it by another name.
+    spelled -= {one_spelling(value, numbers=numbers) for value in declared_values(column)}
     return [name for name in known if name and one_spelling(name, numbers=numbers) in spelled]
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultBusy, VaultError
-from shoal.files import draft_of, place, refuse_sources, refuse_vaults, sync_folder
+from shoal.files import draft_of, refuse_sources, refuse_vaults, sync_folder
 from shoal.privacy.requirements import check_k
+from shoal.release.write import refuse_releases
 from shoal.schema import Role, Schema
 from shoal.vault import tables
 from shoal.vault.drafts import noted_draft
@@ -108,18 +109,20 @@ def backup(
     force: bool,
 ) -> None:
     """A copy as a file. It gets its name when it is complete; what had that name before is there until then."""
-    path = path.resolve()
+    try:
+        path = path.resolve()
+    except (OSError, RuntimeError):  # links in a circle
+        raise OutputError("leads nowhere.", file=str(path)) from None
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
     if path.exists() and not force:
         raise OutputError("exists already.", hint="Choose another name, or overwrite it (--force).", file=str(path))
     if not path.parent.is_dir():
         raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
-    if path.exists() and "://" not in store.where and path.samefile(store.where):
-        raise OutputError("is the vault itself.", file=str(path))
-    refuse_sources(path, sources)
-    refuse_vaults(path, but_a_copy=True)
     try:
+        refuse_sources(path, sources)
+        refuse_vaults(path, own=store.backend.file, but_a_copy=True)
+        refuse_releases(path)
         with noted_draft(store, path.parent) as mark:
             draft = draft_of(path, mark, "vault")
             target = Store(file := Sqlite(str(draft)))
@@ -136,9 +139,9 @@ def backup(
 
 
 def _give_name(draft: Path, path: Path) -> None:
-    """Put the finished copy in its place."""
+    """Put the finished copy in its place. (Not by a link: a vault with two names is refused.)"""
     if not os.path.lexists(path):
-        place(draft, path)
+        draft.replace(path)
         return
     older = Store(file := Sqlite(str(path)))
     try:

@@ -7,15 +7,20 @@ vault is as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import sqlalchemy as sa
 
 from shoal.errors import VaultError
+from shoal.files import prefix
 from shoal.vault import tables
 from shoal.vault.damage import damaged
 from shoal.vault.head import new_uid
 from shoal.vault.labels import forget_all_unused
-from shoal.vault.saving import restand
+from shoal.vault.loading import stands
+from shoal.vault.parts import seal_of_part
+from shoal.vault.saving import Sums, restand, without_domains
 from shoal.vault.settings import digest
 from shoal.vault.store import Store
 
@@ -35,6 +40,29 @@ def _count_commits(store: Store, connection: sa.Connection) -> None:
     for index in tables.memberships.indexes:
         index.create(connection)
     forget_all_unused(store, connection)
+    _forget_domains(store, connection)
+    for file, mark in _unfinished(connection):
+        for part in file.parent.glob(f".{mark}.*"):  # drafts have another name now
+            with suppress(OSError):
+                part.rename(part.with_name(part.name.replace(f".{mark}.", prefix(mark), 1)))
+
+
+def _forget_domains(store: Store, connection: sa.Connection) -> None:
+    """Of releases that show people who are erased."""
+    releases = tables.releases
+    found = connection.execute(sa.select(releases.c.number, releases.c.manifest).where(releases.c.erased > 0)).all()
+    for number, manifest in found:
+        changed = sa.update(releases).where(releases.c.number == number).values(manifest=without_domains(manifest))
+        connection.execute(changed)
+    sums = Sums(stands(connection, store.where)["sums"])
+    sums.set("releases", seal_of_part(connection, "releases", store.where))
+    restand(connection, store.where, sums=sums.text())
+
+
+def _unfinished(connection: sa.Connection) -> list[tuple[Path, str]]:
+    releases = tables.releases
+    rows = connection.execute(sa.select(releases.c.file, releases.c.part).where(releases.c.part.is_not(None))).all()
+    return [(Path(file), mark) for file, mark in rows]
 
 
 def _name(connection: sa.Connection, table: sa.Table) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,6 +48,7 @@ MEANINGS = {
 
 class Postgres:
     in_memory = False
+    file: Path | None = None
     keeps_head = False  # that a server loses no commit is its own matter
 
     def __init__(self, url: str) -> None:
@@ -55,7 +57,7 @@ class Postgres:
         if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise ParameterError("schema must be a name of small letters, digits and _, of the database's schema.")
         self.schema = schema
-        self._made_schema = False
+        self._made_schema = self._made_tables = False
         self.engine: sa.Engine
         self.where = _shown(parsed, schema)
         number = hashlib.blake2b(schema.encode(), digest_size=8, person=b"shoal vault").digest()
@@ -86,13 +88,15 @@ class Postgres:
                 raise VaultError("exists already: the schema has tables.", hint=hint, file=self.where)
             if not there:
                 connection.execute(sa.schema.CreateSchema(self.schema))
-            self._made_schema = not there
+            self._made_schema, self._made_tables = not there, True
 
     def discard(self) -> None:
-        """Tables went with their transaction; a schema that was there before is somebody else's."""
-        if self._made_schema:
+        """Tables mostly went with their transaction; a schema that was there before is somebody else's."""
+        if self._made_tables:  # there were none before
             with self.engine.connect() as connection, connection.begin():
-                connection.execute(sa.schema.DropSchema(self.schema, if_exists=True))
+                tables.metadata.drop_all(connection)
+                if self._made_schema:
+                    connection.execute(sa.schema.DropSchema(self.schema, if_exists=True))
 
     @contextmanager
     def try_to_be_writer(self) -> Iterator[bool]:

@@ -13,16 +13,20 @@ import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
 from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources, refuse_vaults
-from shoal.release.write import FORMATS, manifest_path
+from shoal.release.write import FORMATS, refuse_releases
 from shoal.vault.drafts import noted_draft
 from shoal.vault.store import Store
 
 
-def check_private(path: Path, *, force: bool, sources: Sequence[str]) -> None:
-    """Refuse a place that cannot be written to, before any work is done for it.
+def check_private(path: Path, *, force: bool, sources: Sequence[str], own: Path | None) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it."""
+    try:
+        _check_place(path, force=force, sources=sources, own=own)
+    except OSError as problem:
+        raise OutputError(f"cannot be written: {problem.strerror}.", file=str(path)) from None
 
-    That of a release is one: its manifest would vouch for what is not to be published.
-    """
+
+def _check_place(path: Path, *, force: bool, sources: Sequence[str], own: Path | None) -> None:
     if path.suffix.lower() not in FORMATS:
         raise OutputError(f"is written as {' or '.join(FORMATS)}.", hint="Choose such an ending.", file=str(path))
     if not path.parent.is_dir():
@@ -30,11 +34,8 @@ def check_private(path: Path, *, force: bool, sources: Sequence[str]) -> None:
     if path.is_dir():
         raise OutputError("is a folder.", file=str(path))
     refuse_sources(path, sources)
-    refuse_vaults(path)
-    if manifest_path(path).exists():
-        raise OutputError(
-            "is a release, or was: its manifest lies beside it.", hint="Choose another name.", file=str(path)
-        )
+    refuse_vaults(path, own=own)
+    refuse_releases(path)
     if path.exists() and not force:
         raise OutputError(EXISTS, hint=OVERWRITE, file=str(path))
 

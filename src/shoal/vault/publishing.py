@@ -160,6 +160,7 @@ def keep_and_write(
         progress.stage("writing")
         table, facts = for_spreadsheets(release.table, release.manifest, path, neutralize=neutralize_formulas)
         row |= {"sha256": write_parts(table, facts, path, mark), "manifest": as_json(facts)}
+        release.manifest = dict(facts)
         progress.stage("storing")
         with store.write() as connection:
             connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
@@ -189,14 +190,17 @@ def _place(store: Store, number: int, path: Path, mark: str, *, force: bool) -> 
     try:
         place_parts(path, mark, force=force)
     except OutputError as refused:
-        with suppress(VaultError):  # if it does not work now, the next one to come tries again to give it its name
+        what = f"{refused.message.rstrip('.')}; release {number} is in the history,"
+        try:
             _forget_file(store, number)
-            discard_parts(path, mark)
-        raise OutputError(
-            f"{refused.message.rstrip('.')}; release {number} is in the history, but not in this file.",
-            hint=f"Write it elsewhere: shoal release VAULT {number} -o FILE.",
-            file=refused.file,
-        ) from None
+        except VaultError:  # its parts stay: the next one to come tries again to give them their names
+            hint = "Open it when the cause is mended, as with: shoal status VAULT."
+            raise OutputError(
+                f"{what} and gets its file when the vault is next opened.", hint=hint, file=refused.file
+            ) from None
+        discard_parts(path, mark)
+        hint = f"Write it elsewhere: shoal release VAULT {number} -o FILE."
+        raise OutputError(f"{what} but not in this file.", hint=hint, file=refused.file) from None
     discard_parts(path, mark)
     with suppress(VaultError):  # it has happened; the next one to come finds that nothing is left to do
         _forget_mark(store, number)
@@ -237,14 +241,19 @@ def recover(store: Store) -> None:
     """Finish or undo what somebody has left behind who published and is no more. The caller has the writer's turn."""
     for row in unfinished(store):
         path = Path(row["file"])
+        if not path.parent.is_dir():  # not mounted, maybe: it is looked at again when the vault is next opened
+            continue
         if not row["done"]:
             _withdraw(store, row["number"], path, row["part"])
             continue
-        with suppress(OSError):  # the release is in the history, and can be written again
-            if not complete_parts(path, row["part"], force=row["overwrites"]):
-                _forget_file(store, row["number"])
-                continue
-        _forget_mark(store, row["number"])
+        try:
+            placed = complete_parts(path, row["part"], force=row["overwrites"])
+        except OSError:
+            continue
+        if placed:
+            _forget_mark(store, row["number"])
+        else:
+            _forget_file(store, row["number"])
 
 
 def unfinished(store: Store) -> list[dict[str, Any]]:

@@ -83,7 +83,8 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     if "k" in given:
         given["k"] = check_k(given["k"])
     if "schema" in given:
-        given["files"] = tuple(str(Path(file).resolve()) for file in given["schema"].files)
+        files = (str(Path(file).resolve()) for file in given["schema"].files)
+        given["files"] = tuple(dict.fromkeys([*epoch.files, *files]))
         given["schema"] = schema_from(schema_facts(given["schema"]))  # as it will be when it is opened
     return replace(epoch, number=epoch.number + 1, **given)
 

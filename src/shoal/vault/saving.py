@@ -254,12 +254,12 @@ class Saving:
         for number, version, erased, manifest in history:
             several = int(((since <= version) & (until > version)).sum())
             if several:
-                changed = {"erased": erased + several, "manifest": _without_domains(manifest)}
+                changed = {"erased": erased + several, "manifest": without_domains(manifest)}
                 self.connection.execute(sa.update(releases).where(releases.c.number == number).values(changed))
         self.sums.set("releases", seal_of_part(self.connection, "releases", self.store.where))
 
 
-def _without_domains(manifest: str) -> str:
+def without_domains(manifest: str) -> str:
     """An end of a published domain may have been the value of somebody who is erased."""
     facts = json.loads(manifest)
     for column in facts["columns"].values():

@@ -21,7 +21,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
+from shoal.files import HEAD
 from shoal.vault import tables
+from shoal.vault.damage import damaged
 from shoal.vault.head import Head, acknowledge, acknowledged_head
 from shoal.vault.store import Row
 
@@ -29,7 +31,6 @@ IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
 CACHE_KIB = 64 * 1024
 BESIDE = ("-wal", "-shm", "-journal")
-HEAD = ".head"
 
 NO_ROOM = ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again.")
 UNREADABLE = ("the vault is damaged: SQLite cannot read it.", "Restore a backup: shoal restore BACKUP VAULT.")
@@ -61,6 +62,7 @@ class Sqlite:
         # Through links, and from the root: the process may go elsewhere, and the log and the lock must be one, whatever
         # name the vault is opened by.
         self.path = _real(path)
+        self.file = None if self.in_memory else self.path
         self.where = path
         self._acknowledged: Head | None = None
         self._turns = threading.Lock()  # of writers, where there is no file to lock
@@ -109,6 +111,8 @@ class Sqlite:
                 hint="Remove the other name, or make a copy with: shoal backup.",
                 file=self.where,
             )
+        if not self.path.stat().st_size and self.acknowledged() is not None:
+            raise damaged(self.where, "its file is empty")
         if not self.path.stat().st_size:  # the making of a vault has got this far, or somebody has made room for one
             return False
         # Through SQLite, never by opening the file: closing it again would take from this process the locks that
@@ -129,6 +133,7 @@ class Sqlite:
             except FileExistsError:
                 raise VaultError("exists already.", hint="Choose another name.", file=self.where) from None
             except OSError as problem:
+                self.discard()
                 raise VaultError(f"cannot be created: {problem.strerror}.", file=self.where) from None
         try:
             with self.engine.connect() as connection:
@@ -162,7 +167,8 @@ class Sqlite:
         return acknowledged_head(self._beside(HEAD)) if self.keeps_head else None
 
     def head_is_damaged(self) -> bool:
-        return self.keeps_head and self._beside(HEAD).exists() and self.acknowledged() is None
+        head = self._beside(HEAD)  # an empty one has just been begun
+        return self.keeps_head and head.exists() and head.stat().st_size > 0 and self.acknowledged() is None
 
     def acknowledge(self, head: Head) -> None:
         if head != self._acknowledged:

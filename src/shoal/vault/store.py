@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +37,7 @@ class Backend(Protocol):
 
     where: str  # for messages: no password in it
     in_memory: bool
+    file: Path | None  # the vault's own, where it has one
     keeps_head: bool  # the last commit is remembered apart from the database
     engine: sa.Engine
 

@@ -61,8 +61,6 @@ class Vault:
         """Use `Vault.create` or `Vault.open`."""
         self._store, self._epoch, self._hashing = opened.store, opened.epoch, opened.hashing
         self._state: loading.State | None = opened.state
-        if isinstance(wait, bool) or not isinstance(wait, int | float) or not wait >= 0:
-            raise ParameterError(f"wait must be a number of seconds. Got {wait!r} instead.")
         self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
         self._read_in_turn = threading.Lock()
@@ -102,6 +100,7 @@ class Vault:
 
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
+        _check_wait(wait)
         asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
         held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
@@ -120,6 +119,7 @@ class Vault:
         k: int | None = None,
     ) -> Vault:
         """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
+        _check_wait(wait)
         vault = cls(opening.opened(where, key_secret, wait), wait)
         try:
             vault._refuse_other(schema, k)
@@ -156,6 +156,7 @@ class Vault:
 
         `dry_run`: everything is tried, and the vault is in memory.
         """
+        _check_wait(wait)
         return cls(opening.restored(backup, where, progress, dry_run=dry_run), wait)
 
     def close(self) -> None:
@@ -235,13 +236,14 @@ class Vault:
 
     def _sources(self) -> list[str]:
         """The files that releases are made from: none is written over them."""
-        return [*([] if "://" in self.where else [str(Path(self.where).resolve())]), *self._epoch.files]
+        file = self._store.backend.file
+        return [*([] if file is None else [str(file)]), *self._epoch.files]
 
     def _for_holder(self, make: Callable[[], pa.Table], output: str | Path | None, *, force: bool) -> pa.Table:
         """A table that nobody else may see; written, if asked for, so that only its owner can read it."""
         path = None if output is None else _path(output)
         if path is not None:
-            check_private(path, force=force, sources=self._sources())
+            check_private(path, force=force, sources=self._sources(), own=self._store.backend.file)
         table = make()
         if path is not None:
             write_private(self._store, table, path, force=force)
@@ -559,6 +561,11 @@ class Vault:
         if not isinstance(given, Iterable):
             raise ParameterError("delete takes a list of keys, or a file or table with the key column.")
         return given
+
+
+def _check_wait(given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise ParameterError(f"wait must be a number of seconds. Got {given!r} instead.")
 
 
 def _path(given: object) -> Path:
