@@ -39,6 +39,21 @@ def test_importing_shoal_or_asking_for_help_loads_no_numba_and_no_extra() -> Non
         assert shown.endswith("set()\n")
 
 
+def test_what_computes_nothing_loads_no_numba() -> None:
+    """Kernels are imported by the functions that call them: these rooms are there before Numba is."""
+    rooms = "cli vault datasets anonymize release verify measures partition records schema hierarchies compare report"
+    code = (
+        "import importlib, pkgutil, sys, shoal\n"
+        f"rooms = {rooms!r}.split()\n"
+        "names = [module.name for module in pkgutil.walk_packages(shoal.__path__, 'shoal.')]\n"
+        "mine = [name for name in names if name.split('.')[1] in rooms]\n"
+        "for name in (*mine, 'shoal.cluster', 'shoal.maintain.live', 'shoal.optimize', 'shoal.privacy'):\n"
+        "    importlib.import_module(name)\n"
+        "print(len(mine) > len(rooms), 'numba' in sys.modules)"
+    )
+    assert python(code) == "True False\n"
+
+
 def test_verifying_loads_no_numba() -> None:
     code = "import pyarrow as pa, shoal, sys; shoal.verify(pa.table({'a': ['1', '1']}), quasi_identifiers=['a']); "
     assert python(code + "print('numba' in sys.modules)") == "False\n"

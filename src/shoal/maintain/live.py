@@ -9,7 +9,6 @@ labels, books and keys are put back as they were, and what follows from them is 
 
 from __future__ import annotations
 
-import importlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,16 +177,16 @@ class LivePartition:
         """The maintainer at work; made from the labels where it is not there yet."""
         if self._engine is None:
             if self.settings.rules or self._people is not None:
-                growing = importlib.import_module("shoal.privacy.growing")
+                from shoal.privacy.growing import LivePrivacy  # loads Numba
+
                 records, alive = self.records(), self.alive()
                 persons = None
                 if self._people is not None:
                     persons = list(dict.fromkeys(self._people[record] for record in alive))
-                privacy = growing.LivePrivacy(records, persons, self.k, self.settings.rules, self._reference)
+                privacy = LivePrivacy(records, persons, self.k, self.settings.rules, self._reference)
                 privacy.spread(alive, len(self.labels))
                 self.privacy, self._reference = privacy, privacy.reference
-            maintainer = MAINTAINERS[self.settings.maintainer]
-            self._engine = getattr(importlib.import_module(maintainer.module), maintainer.engine)(self)
+            self._engine = MAINTAINERS[self.settings.maintainer].engine(self)
         return self._engine
 
     def records(self) -> Records:
@@ -408,9 +407,10 @@ class LivePartition:
             return
         moved = [grown.moved for grown in arrivals.grown]
         if any(names is not None for names in moved):
-            recoding = importlib.import_module("shoal.boxes.recoding")
+            from shoal.boxes.recoding import new_names, renamed  # loads Numba
+
             codes = np.empty_like(self.codes)  # the old ones stay until the batch is through
-            recoding.renamed(recoding.new_names(moved), self.codes, self._used, codes)
+            renamed(new_names(moved), self.codes, self._used, codes)
             self.codes = codes
             if self._engine is not None:
                 self._engine.recoded(moved)
@@ -450,13 +450,14 @@ class LivePartition:
         """Groups that are published alike are one class, in which a person of two of them counts once: `repair.py`."""
         if not self.settings.rules or self._people is None or not self.feasible():
             return
-        repair = importlib.import_module("shoal.cluster.repair")
+        from shoal.cluster.repair import mended  # loads Numba
+
         records, alive = self.records(), self.alive()
         task = Task(records, self.settings.measure, self.costs, self._privacy(records), self.rng, progress)
         labels = self.labels[alive]
-        mended = _as_before(repair.mended(task, without_gaps(labels)), labels)
-        if not np.array_equal(mended, labels):
-            self.labels[alive] = mended
+        better = _as_before(mended(task, without_gaps(labels)), labels)
+        if not np.array_equal(better, labels):
+            self.labels[alive] = better
             self._engine = self.privacy = None
 
     def _compact(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,5 +12,6 @@ NAMES = ("byun", "goldberger-tassa", "truta-campan", "similar-b-tree", "usefulne
 
 def papers() -> tuple[Paper, ...]:
     """All of them, with the methods that they need."""
-    found = (importlib.import_module(f"{__name__}.{name.replace('-', '_')}") for name in NAMES)
-    return tuple(module.PAPER for module in found)
+    from shoal.experiments.papers import byun, goldberger_tassa, similar_b_tree, truta_campan, usefulness
+
+    return (byun.PAPER, goldberger_tassa.PAPER, truta_campan.PAPER, similar_b_tree.PAPER, usefulness.PAPER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import platform
@@ -83,14 +82,15 @@ def begin(folder: Path, *, quick: bool) -> None:
 
 def sign(folder: Path, study: Study) -> None:
     """Say what machine goes on with a study, and when. One that was interrupted may be measured on several."""
-    compiling = importlib.import_module("shoal.compiling")
+    from shoal.compiling import sources_digest  # loads Numba
+
     facts = {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": _processor(),
         "system": platform.system(),
         "python": platform.python_version(),
         "shoal": __version__,
-        "kernels": compiling.sources_digest()[:8],  # what is measured may change before there is another version
+        "kernels": sources_digest()[:8],  # what is measured may change before there is another version
     }
     known = about(folder)
     if facts not in known.machines.setdefault(study.name, []):

@@ -5,7 +5,6 @@ scikit-learn is the extra `papers`, and is loaded when something is measured.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,7 +60,9 @@ def cells(quick: bool) -> list[Cell]:
 
 def measure(cell: Cell) -> list[Row]:
     """How well each classifier tells the salary class of people who are not in the release."""
-    scores, limits = importlib.import_module("sklearn.metrics"), importlib.import_module("threadpoolctl")
+    from sklearn.metrics import roc_auc_score
+    from threadpoolctl import threadpool_limits
+
     training, test = split(cell["records"], cell["seed"])
     learned, truth = earns_more(training), earns_more(test)
     shown, asked = released(cell), CellsOfRecords.of_originals(test)
@@ -71,7 +72,7 @@ def measure(cell: Cell) -> list[Row]:
         read = {EXPECTED: shown, DRAWN: drawn(shown, np.random.default_rng(cell["seed"]))}
         tried = [(reading, read[reading], name) for reading in READINGS for name in CLASSIFIERS]
     found = []
-    with limits.threadpool_limits(1):  # one core, as for everything that is measured here
+    with threadpool_limits(1):  # one core, as for everything that is measured here
         for reading, rows, name in tried:
             model = _classifier(name, cell["seed"]).fit(FEATURES[name](rows, ranges()), learned)
             chances = model.predict_proba(FEATURES[name](asked, ranges()))[:, 1]
@@ -82,7 +83,7 @@ def measure(cell: Cell) -> list[Row]:
                     "classifier": name,
                     "accuracy": float((said == truth).mean()),
                     "balanced_accuracy": float(np.mean([(said == truth)[truth == kind].mean() for kind in (0, 1)])),
-                    "auc": float(scores.roc_auc_score(truth, chances)),
+                    "auc": float(roc_auc_score(truth, chances)),
                     "says_more": float(said.mean()),
                 }
             )
@@ -91,13 +92,20 @@ def measure(cell: Cell) -> list[Row]:
 
 def _classifier(name: str, seed: int) -> Any:
     if name == FOREST:
-        ensemble = importlib.import_module("sklearn.ensemble")
-        return ensemble.RandomForestClassifier(n_estimators=100, min_samples_leaf=5, random_state=seed, n_jobs=1)
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(n_estimators=100, min_samples_leaf=5, random_state=seed, n_jobs=1)
     if name == LOGISTIC:
-        return importlib.import_module("sklearn.linear_model").LogisticRegression(max_iter=1_000)
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1_000)
     if name == BAYES:
-        return importlib.import_module("sklearn.naive_bayes").MultinomialNB()
-    return importlib.import_module("sklearn.dummy").DummyClassifier(strategy="most_frequent")
+        from sklearn.naive_bayes import MultinomialNB
+
+        return MultinomialNB()
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(strategy="most_frequent")
 
 
 def _levels(rows: Sequence[Row]) -> list[Row]:
