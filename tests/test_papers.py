@@ -1,4 +1,4 @@
-"""The papers' worked examples, and the numbers that DECISIONS checked by hand."""
+"""The papers' worked examples, and numbers that were worked out by hand."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ from shoal.errors import (
 from shoal.hierarchies import Hierarchy
 from shoal.measures import Report, measure
 from shoal.progress import Progress
-from shoal.records.reading import read
 from shoal.release import Release
 from shoal.schema import Column, Role, Schema
+from shoal.sources.reading import read
 from shoal.verify import Verdict, verify
 from shoal.version import __version__
 

@@ -33,9 +33,9 @@ from shoal.records.changes import Arrivals, ChangeBatch, check, key_of
 from shoal.records.codebook import CodeBook, Codes
 from shoal.records.encode import Records, encode
 from shoal.records.growing import restart
-from shoal.records.normalize import as_text
 from shoal.rooms import roomier
 from shoal.schema import Role, Schema
+from shoal.sources.normalize import as_text
 
 Ints = NDArray[np.int32]
 SPARE_RECORDS = 1024

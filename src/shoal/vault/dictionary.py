@@ -23,9 +23,9 @@ from shoal.hierarchies import FlatValues
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.records.codebook import CodeBook, Codes, axis_tree, make_codebook
 from shoal.records.growing import Grown, grow
-from shoal.records.normalize import as_numbers
 from shoal.rooms import roomier
 from shoal.schema import Column, ColumnType, Schema
+from shoal.sources.normalize import as_numbers
 from shoal.vault.damage import damaged
 
 MISSING_ID = 0

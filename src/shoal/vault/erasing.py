@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import CLOSENESS
 from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axis
-from shoal.records.normalize import as_text
 from shoal.records.spelling import one_spelling
 from shoal.schema import Column
+from shoal.sources.normalize import as_text
 from shoal.vault.dictionary import declared_values
 from shoal.vault.settings import Epoch
 

@@ -25,10 +25,10 @@ from shoal.optimize import DEFAULT_OPTIMIZER
 from shoal.privacy.requirements import PerColumn
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
-from shoal.records.normalize import as_text
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
+from shoal.sources.normalize import as_text
 from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
 from shoal.vault.damage import readable
 from shoal.vault.drafts import noted_draft

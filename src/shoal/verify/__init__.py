@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError, ParameterError, ShoalWarning, one_of
 from shoal.privacy.requirements import PerColumn, Rule, check_k, make_rules
-from shoal.records.naming import surely_names
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
+from shoal.sources.naming import surely_names
 from shoal.verify.models import Values, count, place_of, published_values, reached, satisfied
 
 Longs = NDArray[np.int64]

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from shoal.errors import DataError, ShoalWarning
-from shoal.records.naming import some, surely_names
-from shoal.records.unicode import NOT_UTF8, broken
+from shoal.sources.naming import some, surely_names
+from shoal.sources.unicode import NOT_UTF8, broken
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 16

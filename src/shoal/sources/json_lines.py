@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from shoal.errors import DataError
-from shoal.records.unicode import NOT_UTF8, broken, checked, checked_names, names_of
+from shoal.sources.unicode import NOT_UTF8, broken, checked, checked_names, names_of
 
 LONGEST_LINE = 1 << 24
 

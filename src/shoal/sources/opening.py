@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import DataError
-from shoal.records.csv_files import CsvFile, Expected
-from shoal.records.json_lines import JsonLinesFile
-from shoal.records.unicode import checked, checked_names, names_of
+from shoal.sources.csv_files import CsvFile, Expected
+from shoal.sources.json_lines import JsonLinesFile
+from shoal.sources.unicode import checked, checked_names, names_of
 
 CSV = (".csv", ".tsv", ".txt", ".data")
 PARQUET = (".parquet", ".pq")
