@@ -18,6 +18,8 @@ from shoal.records.encode import encode
 from shoal.records.reading import read_for
 from tests.tables import MadeTable, tables
 
+pytestmark = pytest.mark.versions
+
 
 @given(made=tables(min_rows=1))
 def test_codes_are_unique_and_decode_back(made: MadeTable) -> None:

@@ -15,15 +15,15 @@ import pytest
 import typer
 
 import shoal
+from benchmarks import BENCHMARKS
 from shoal.cli.app import app
 from shoal.cluster import METHODS
-from shoal.experiments.bench import BENCHMARKS
 from shoal.measures import MEANINGS, RISKS
 from shoal.privacy import MODELS
 from shoal.schema import CHOICES
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def git(*words: str) -> str:
@@ -80,6 +80,12 @@ def test_every_link_leads_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
         if not target.startswith("http"):
             assert (document.parent / target).exists(), target
+
+
+def test_every_document_that_is_named_is_here() -> None:
+    for file in git("ls-files", "*.md", "*.py", "*.toml", "*.sh", "Makefile").split():
+        for named in re.findall(r"(?<![\w/.-])(?:docs|tools|tests)/[\w/-]+\.(?:md|py|sh)\b", (ROOT / file).read_text()):
+            assert (ROOT / named).exists() or "/papers/" in named, f"{file} names {named}"
 
 
 def test_every_command_and_option_is_documented() -> None:

@@ -12,6 +12,8 @@ import shoal
 from shoal import Hierarchy, HierarchyError
 from shoal.hierarchies import DateLevels, IntervalLevels
 
+pytestmark = pytest.mark.versions
+
 
 def labels(hierarchy: Hierarchy, *groups: tuple[str, ...]) -> list[str]:
     """The label of each group of values."""

@@ -20,6 +20,8 @@ from shoal.records.encode import encode
 from tests.reference.clustering import group_loss
 from tests.tables import MadeTable, tables
 
+pytestmark = pytest.mark.versions
+
 # Goldberger & Tassa, Table 1.
 TOY = [(0, 0, 0, 0), (1, 1, 1, 0), (0, 0, 0, 2), (1, 1, 1, 2)]
 

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from benchmarks.inputs import census_records
+from benchmarks.tables import continuous, uniform
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_tree import Groups, best_group, new_group_tree, new_groups, weigh
@@ -17,8 +19,6 @@ from shoal.cluster import Task, cluster
 from shoal.cluster import shoal as method
 from shoal.cluster.neighbourhood import share_looked_at, without_neighbours
 from shoal.compiling import ZERO
-from shoal.experiments.bench.inputs import census_records
-from shoal.experiments.bench.tables import continuous, uniform
 from shoal.measures import total_loss
 from shoal.privacy import Privacy
 from shoal.progress import SILENT

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -27,6 +30,7 @@ def test_the_public_names_exist() -> None:
     assert callable(shoal.anonymize)
     assert callable(shoal.verify)
     assert callable(shoal.read)
+    assert dir(shoal) == sorted(shoal.__all__)
 
 
 def test_importing_shoal_or_asking_for_help_loads_no_numba_and_no_extra() -> None:
@@ -106,13 +110,53 @@ def test_kernels_say_the_same_when_they_are_not_compiled() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.slow
-def test_the_wheel_carries_the_data(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=ROOT, check=True
-    )
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+def built(kind: str, folder: Path) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (made,) = folder.iterdir()
+    return made
+
+
+def test_the_wheel_carries_the_package_and_its_data_and_nothing_else(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(built("wheel", tmp_path)).namelist()
     for needed in ("adult.parquet", "papers.toml", "hierarchies/native-country.csv", "README.md"):
         assert f"shoal/datasets/adult/{needed}" in names
-    assert not [name for name in names if name.startswith("tests")]
+    assert "shoal/py.typed" in names
+    assert {name.split("/")[0] for name in names} == {"shoal", f"shoal-{shoal.__version__}.dist-info"}
+
+
+def test_the_source_distribution_carries_what_is_needed_to_work_on_it(tmp_path: Path) -> None:
+    with tarfile.open(built("sdist", tmp_path)) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    for needed in (
+        "src/shoal/py.typed", "src/shoal/datasets/adult/adult.parquet", "benchmarks/command.py",
+        "experiments/command.py", "tests/test_package.py", "docs/cli.md", "examples/patients/patients.csv", "Makefile",
+        "constraints.txt", "LICENSE", "NOTICE",
+    ):  # fmt: skip
+        assert needed in names
+    assert not [name for name in names if "__pycache__" in name or name.startswith((".venv", ".hypothesis", "dist"))]
+
+
+def test_the_oldest_dependencies_are_the_lower_bounds() -> None:
+    """`make test-oldest` tries what pyproject.toml allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    given = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    bounds = {re.sub(r"\[\w+\]", "", one).replace(">=", "==") for one in given if ">=" in one}
+    lines = (ROOT / "constraints-oldest.txt").read_text().splitlines()
+    assert {line for line in lines if not line.startswith("#")} == bounds
+
+
+def test_benchmarks_and_experiments_are_not_installed(tmp_path: Path) -> None:
+    """Installed alone, the two commands are refused, and no help tells of them."""
+    zipfile.ZipFile(built("wheel", tmp_path / "dist")).extractall(tmp_path / "installed")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from shoal.cli import main; main()", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert "bench" not in run("--help").stdout
+    for words in (["bench"], ["bench", "mondrian", "--quick"], ["papers", "--quick", "-o", "folder"]):
+        refused = run(*words)
+        assert refused.returncode == 2
+        assert "make bench, make papers" in " ".join(refused.stderr.split())

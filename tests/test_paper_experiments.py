@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.experiments.papers import NAMES, papers, results
-from shoal.experiments.papers.pages import pages
+from experiments import NAMES, papers, results
+from experiments.pages import pages
 from tests.test_cli import run
 
 COMMITTED = Path(__file__).parent.parent / "docs" / "papers"

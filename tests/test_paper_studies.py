@@ -15,15 +15,15 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from experiments import papers, results
+from experiments.cells_of_records import CellsOfRecords
+from experiments.pages import judged, pages
+from experiments.release_features import distribution, drawn, expectations, shares
+from experiments.rule_mining import Items, Rule, confidences, items_of, mine
+from experiments.running import run
+from experiments.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, pick, pivot, verdict
+from experiments.usefulness_setting import averages, pmi_is_ahead
 from shoal.cluster import cluster
-from shoal.experiments.papers import papers, results
-from shoal.experiments.papers.cells_of_records import CellsOfRecords
-from shoal.experiments.papers.pages import judged, pages
-from shoal.experiments.papers.release_features import distribution, drawn, expectations, shares
-from shoal.experiments.papers.rule_mining import Items, Rule, confidences, items_of, mine
-from shoal.experiments.papers.running import run
-from shoal.experiments.papers.study import Cell, Claim, Figure, Paper, Row, Study, Verdict, pick, pivot, verdict
-from shoal.experiments.papers.usefulness_setting import averages, pmi_is_ahead
 from shoal.hierarchies import IntervalLevels
 from shoal.records.encode import Records, encode
 from shoal.report.lines import Axis, line_charts

@@ -40,6 +40,8 @@ from shoal.progress import SILENT
 from shoal.records.encode import Records, encode
 from tests.reference import privacy as plain
 
+pytestmark = pytest.mark.versions
+
 DISEASES = {
     "respiratory": {
         "respiratory infection": ["flu", "pneumonia", "bronchitis"],

@@ -13,6 +13,8 @@ import pytest
 import shoal
 from shoal.records.reading import read_for
 
+pytestmark = pytest.mark.versions
+
 TABLE = pa.table({"age": [39, 50, None], "job": ["clerk", "a, b", None], "zip": ["04109", "10115", "10117"]})
 SCHEMA = shoal.Schema(
     columns={

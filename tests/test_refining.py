@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from benchmarks.tables import TABLES
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_tree import build as build_tree
@@ -17,7 +18,6 @@ from shoal.boxes.group_tree import new_group_tree, new_groups, weigh
 from shoal.boxes.near import near_groups
 from shoal.cluster import METHODS, cluster
 from shoal.compiling import ZERO, kernel
-from shoal.experiments.bench.tables import TABLES
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
 from shoal.optimize.pool import build, new_pool, search

@@ -20,6 +20,8 @@ from shoal.release.shuffle import new_shuffle_key, shuffled
 from tests.patients import PATIENTS, PATIENTS_SCHEMA
 from tests.tables import MadeTable, tables
 
+pytestmark = pytest.mark.versions
+
 
 @given(made=tables(sets=True), k=st.integers(2, 5), bounds=st.booleans())
 def test_every_release_passes_the_verifier(made: MadeTable, k: int, bounds: bool) -> None:

@@ -12,6 +12,8 @@ import pytest
 import shoal
 from shoal.schema import ColumnType
 
+pytestmark = pytest.mark.versions
+
 EXAMPLE = """
 missing = ["?"]
 [columns.patient_id]

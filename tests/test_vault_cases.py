@@ -24,6 +24,8 @@ from shoal.vault.damage import Damaged
 from shoal.vault.saving import restand
 from tests.vault_places import Place, by_key, place
 
+pytestmark = pytest.mark.versions
+
 __all__ = ["place"]  # a fixture
 
 NUMBER = {"role": "quasi-identifier", "type": "numeric"}

@@ -17,6 +17,8 @@ import shoal
 from shoal.partition import Partition
 from shoal.privacy import Privacy
 
+pytestmark = pytest.mark.versions
+
 SCHEMA = shoal.Schema(
     columns={
         "name": {"role": "identifier"},

@@ -21,6 +21,8 @@ from shoal import files
 from shoal.release import write as write_module
 from tests.patients import PATIENTS, PATIENTS_SCHEMA, small_release
 
+pytestmark = pytest.mark.versions
+
 
 def test_an_existing_output_is_kept_unless_forced(tmp_path: Path) -> None:
     release = small_release()

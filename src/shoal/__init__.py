@@ -1,6 +1,6 @@
 """shoal keeps a published table k-anonymous while the table behind it keeps changing."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal import datasets
 from shoal.anonymize import anonymize
@@ -68,10 +68,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """`shoal.Vault` loads SQLAlchemy: when it is asked for, and not before."""
     if name == "Vault":
         from shoal.vault.vault import Vault
 
         return Vault
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
