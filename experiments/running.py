@@ -41,7 +41,7 @@ def _check_libraries(study: Study) -> None:
         except ImportError as missing:
             raise ParameterError(
                 f"the study {study.title!r} needs one more library ({name}).",
-                hint="pip install -e '.[papers]', or name the papers to run",
+                hint="pip install 'shoal[papers]', or name the papers to run",
             ) from missing
 
 

@@ -17,6 +17,11 @@ settings.register_profile(
 settings.load_profile("shoal")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Not in pyproject.toml: there it would import shoal before coverage looks.
+    config.addinivalue_line("filterwarnings", "ignore::shoal.ShoalWarning")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Server]:
     """One server per test process: with pytest-xdist each worker has its own."""
