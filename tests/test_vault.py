@@ -25,10 +25,14 @@ import sqlalchemy as sa
 import shoal
 from shoal.records.changes import ChangeBatch
 from shoal.release.write import write_parts
-from shoal.vault import loading, migrations, reading, sheets, tables
-from shoal.vault.reading import Followed
-from shoal.vault.saving import restand
-from shoal.vault.store import Store
+from shoal.vault.lifecycle import migrations
+from shoal.vault.releases import snapshots as sheets
+from shoal.vault.state import load as loading
+from shoal.vault.state import record_cache as reading
+from shoal.vault.state.record_cache import Followed
+from shoal.vault.state.save import restand
+from shoal.vault.store import tables
+from shoal.vault.store.store import Store
 from tests import live_tables
 from tests.live_tables import as_table, make_row
 from tests.vault_places import Place, by_key, group_sizes, place
@@ -280,7 +284,7 @@ def test_a_file_that_cannot_be_placed_leaves_no_trace_but_the_history(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name is taken at the last moment: the release is in the history, and can be written again."""
-    from shoal.vault import publishing
+    from shoal.vault.releases import publish as publishing
 
     with make(place()) as vault:
         write = write_parts
@@ -643,7 +647,7 @@ def test_a_refused_batch_changes_nothing(place: Place) -> None:
 
 
 def test_what_cannot_be_stored_is_taken_back_in_memory(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.vault.saving import Saving
+    from shoal.vault.state.save import Saving
 
     with make(place()) as vault:
         vault.publish()
@@ -838,7 +842,7 @@ def test_a_vault_is_not_made_twice(place: Place) -> None:
 
 def test_an_interrupted_init_leaves_a_free_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed between making the file and filling it: nobody takes it for a vault, and it may be made again."""
-    from shoal.vault.sqlite import Sqlite
+    from shoal.vault.store.sqlite import Sqlite
 
     where = str(tmp_path / "v.vault")
     Sqlite(where).create()

@@ -19,9 +19,10 @@ import sqlalchemy as sa
 
 import shoal
 from shoal.release.write import _parts, manifest_path
-from shoal.vault import publishing, tables
-from shoal.vault.damage import Damaged
-from shoal.vault.saving import restand
+from shoal.vault.releases import publish as publishing
+from shoal.vault.state.save import restand
+from shoal.vault.store import tables
+from shoal.vault.store.damage import Damaged
 from tests.vault_places import Place, by_key, place
 
 __all__ = ["place"]  # a fixture

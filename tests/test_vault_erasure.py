@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
-from shoal.vault import tables
-from shoal.vault.migrations import _name
-from shoal.vault.parts import seal_of_part
-from shoal.vault.saving import Sums
-from shoal.vault.settings import as_json, digest
+from shoal.vault.lifecycle.migrations import _name
+from shoal.vault.state.epoch import as_json, digest
+from shoal.vault.state.save import Sums
+from shoal.vault.store import tables
+from shoal.vault.store.parts import seal_of_part
 from tests.vault_places import Place, place
 
 __all__ = ["place"]  # a fixture

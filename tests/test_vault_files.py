@@ -23,8 +23,9 @@ from shoal.cli.app import app
 from shoal.errors import VaultError
 from shoal.files import drafting
 from shoal.release.write import manifest_path
-from shoal.vault import publishing, tables
-from shoal.vault.store import Store
+from shoal.vault.releases import publish as publishing
+from shoal.vault.store import tables
+from shoal.vault.store.store import Store
 from tests.vault_places import Place, place
 
 __all__ = ["place"]  # a fixture
@@ -57,7 +58,8 @@ KILLED = """
 import os, signal, sys
 import shoal
 from shoal import files
-from shoal.vault import making, private
+from shoal.vault.lifecycle import create as making
+from shoal.vault import private_files as private
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -183,7 +185,7 @@ def test_an_older_backup_is_there_until_the_new_one_is(
 
 
 def test_a_full_disk_while_a_backup_is_finished_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.vault.sqlite import Sqlite
+    from shoal.vault.store.sqlite import Sqlite
 
     def full(_: Sqlite) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -400,7 +402,7 @@ def test_a_folder_that_is_away_is_looked_at_again(tmp_path: Path, monkeypatch: p
         with pytest.raises(SystemExit):
             vault.publish(disk / "r.csv")
     disk.rename(away)
-    monkeypatch.setattr("shoal.vault.drafts._long_ago", lambda begun: True)
+    monkeypatch.setattr("shoal.vault.store.drafts._long_ago", lambda begun: True)
     shoal.Vault.open(where).close()
     away.rename(disk)
     with shoal.Vault.open(where) as vault:

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import shoal
-from shoal.vault import loading
+from shoal.vault.state import load as loading
 from tests import live_tables
 from tests.live_tables import Row, as_table, make_row
 from tests.vault_places import by_key, group_sizes

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.vault.erasing import without
 from shoal.vault.keys import KeyHash
-from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import schema_facts, schema_from
+from shoal.vault.state.epoch import schema_facts, schema_from
+from shoal.vault.state.erased_values import without
+from shoal.vault.store.checksums import moved, seal, seal_rows
 from tests import live_tables
 from tests.patients import PATIENTS_SCHEMA
 

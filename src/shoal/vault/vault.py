@@ -29,14 +29,21 @@ from shoal.records.normalize import as_text
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
-from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
-from shoal.vault.damage import readable
-from shoal.vault.drafts import noted_draft
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
-from shoal.vault.private import check_private, write_private
-from shoal.vault.reading import Followed
-from shoal.vault.rebasing import originals
-from shoal.vault.settings import schema_facts
+from shoal.vault.lifecycle import check as care
+from shoal.vault.lifecycle import commit as keeping
+from shoal.vault.lifecycle import create as making
+from shoal.vault.lifecycle import open as opening
+from shoal.vault.lifecycle.rebase import originals
+from shoal.vault.private_files import check_private, write_private
+from shoal.vault.releases import history
+from shoal.vault.releases import publish as publishing
+from shoal.vault.releases import status as standing
+from shoal.vault.state import load as loading
+from shoal.vault.state.epoch import schema_facts
+from shoal.vault.state.record_cache import Followed
+from shoal.vault.store.damage import readable
+from shoal.vault.store.drafts import noted_draft
 
 WAIT = 10.0  # seconds for another writer
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from shoal.errors import OutputError
 from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources, refuse_vaults
 from shoal.release.write import FORMATS, refuse_releases
-from shoal.vault.drafts import noted_draft
-from shoal.vault.store import Store
+from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.store import Store
 
 
 def check_private(path: Path, *, force: bool, sources: Sequence[str], own: Path | None) -> None:

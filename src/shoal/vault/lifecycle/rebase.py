@@ -22,15 +22,16 @@ from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.schema import PUBLISHED, Role, Schema
-from shoal.vault import sheets, tables
-from shoal.vault.carried import check_types, encode, from_texts
-from shoal.vault.dictionary import Dictionary, typed
-from shoal.vault.loading import State, load_dictionary, stands, unpacked
-from shoal.vault.parts import seal_of_part
-from shoal.vault.saving import Saving, frozen, outside
-from shoal.vault.seals import seal_rows
-from shoal.vault.settings import Epoch, as_json, schema_facts, schema_from
-from shoal.vault.store import chunks, rows_of
+from shoal.vault.releases import snapshots as sheets
+from shoal.vault.state.dictionary import Dictionary, typed
+from shoal.vault.state.epoch import Epoch, as_json, schema_facts, schema_from
+from shoal.vault.state.load import State, load_dictionary, stands, unpacked
+from shoal.vault.state.passthrough import check_types, encode, from_texts
+from shoal.vault.state.save import Saving, frozen, outside
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import seal_rows
+from shoal.vault.store.parts import seal_of_part
+from shoal.vault.store.store import chunks, rows_of
 
 
 def originals(connection: sa.Connection, epoch: Epoch, records: pa.Table, where: str) -> pa.Table:

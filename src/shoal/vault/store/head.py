@@ -19,8 +19,8 @@ from zlib import crc32
 import sqlalchemy as sa
 
 from shoal.files import OWNER_ONLY, sync_folder
-from shoal.vault import tables
-from shoal.vault.damage import Damaged, damaged
+from shoal.vault.store import tables
+from shoal.vault.store.damage import Damaged, damaged
 
 SLOT = 256  # bytes
 

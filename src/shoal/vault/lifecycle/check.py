@@ -12,16 +12,16 @@ import sqlalchemy as sa
 from shoal.errors import ShoalError, VaultError, VerificationError
 from shoal.progress import Progress
 from shoal.release.write import manifest_content, manifest_path
-from shoal.vault import tables
-from shoal.vault.damage import SENSELESS
-from shoal.vault.drafts import sweep_noted
 from shoal.vault.facts import Checked, Compacted, Entry
-from shoal.vault.head import new_uid, refuse_lost, stored_head
-from shoal.vault.history import counted_erased, entries, rebuild, released_again
-from shoal.vault.loading import current_epoch, load, stands
-from shoal.vault.parts import PARTS, check_part
-from shoal.vault.saving import Sums, restand
-from shoal.vault.store import Store, chunks, rows_of
+from shoal.vault.releases.history import counted_erased, entries, rebuild, released_again
+from shoal.vault.state.load import current_epoch, load, stands
+from shoal.vault.state.save import Sums, restand
+from shoal.vault.store import tables
+from shoal.vault.store.damage import SENSELESS
+from shoal.vault.store.drafts import sweep_noted
+from shoal.vault.store.head import new_uid, refuse_lost, stored_head
+from shoal.vault.store.parts import PARTS, check_part
+from shoal.vault.store.store import Store, chunks, rows_of
 from shoal.verify import verify
 
 

@@ -22,10 +22,10 @@ from sqlalchemy.exc import DBAPIError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.files import HEAD
-from shoal.vault import tables
-from shoal.vault.damage import damaged
-from shoal.vault.head import Head, acknowledge, acknowledged_head
-from shoal.vault.store import Row
+from shoal.vault.store import tables
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.head import Head, acknowledge, acknowledged_head
+from shoal.vault.store.store import Row
 
 IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes

@@ -4,7 +4,7 @@ Versions count batches: the vault's version goes up by one with every batch of c
 records were at a version. An interval `since … until` holds the versions from `since` on and before `until`.
 
 Format 2 (1: no `uid`, `commits` and `drafts`, no index of memberships by group). A change of this file is a new
-format: raise FORMAT, and add a step to `migrations.py`.
+format: raise FORMAT, and add a step to `lifecycle/migrations.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ vault = Table(
     Column("next_values", Text, nullable=False),  # JSON: the same for the values of each quasi-identifier, in an epoch
     Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
     Column("source_position", Text),  # how far a source has been followed; opaque
-    Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see seals.py
+    Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see checksums.py
     Column("sha256", Text, nullable=False),  # of this row
 )
 

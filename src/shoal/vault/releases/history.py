@@ -22,16 +22,16 @@ from shoal.release import Release
 from shoal.release.manifest import rounded
 from shoal.release.shuffle import shuffled
 from shoal.schema import Role, Schema
-from shoal.vault import tables
-from shoal.vault.carried import from_texts
-from shoal.vault.damage import damaged
 from shoal.vault.facts import Diff, Entry
-from shoal.vault.loading import VALUES, check, current_epoch, seal_of, stands
-from shoal.vault.parts import check_part
-from shoal.vault.seals import content_seal
-from shoal.vault.settings import Epoch, layout_from
-from shoal.vault.sheets import Looks, appearances, looks_at
-from shoal.vault.store import chunks, row_of, rows_of
+from shoal.vault.releases.snapshots import Looks, appearances, looks_at
+from shoal.vault.state.epoch import Epoch, layout_from
+from shoal.vault.state.load import VALUES, check, current_epoch, seal_of, stands
+from shoal.vault.state.passthrough import from_texts
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import content_seal
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.parts import check_part
+from shoal.vault.store.store import chunks, row_of, rows_of
 from shoal.verify import verify
 
 Longs = NDArray[np.int64]

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from shoal.vault import tables
-from shoal.vault.loading import MOST_FOLLOWED, VALUES, check, in_order, stands, touched_since
-from shoal.vault.seals import moved, seal
-from shoal.vault.store import chunks, rows_among
+from shoal.vault.state.load import MOST_FOLLOWED, VALUES, check, in_order, stands, touched_since
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import moved, seal
+from shoal.vault.store.store import chunks, rows_among
 
 PARTS = {"keys": ("id", "key"), "values": VALUES, "groups": tables.GROUP}  # as they are sealed
 

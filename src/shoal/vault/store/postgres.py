@@ -17,9 +17,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from shoal.errors import ParameterError, VaultBusy, VaultError
-from shoal.vault import tables
-from shoal.vault.head import Head
-from shoal.vault.store import Row
+from shoal.vault.store import tables
+from shoal.vault.store.head import Head
+from shoal.vault.store.store import Row
 
 DEFAULT_SCHEMA = "shoal"
 COPIED = 200  # rows from which on COPY is worth its beginning

@@ -15,10 +15,10 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.vault import tables
-from shoal.vault.damage import damaged
-from shoal.vault.seals import seal_rows
-from shoal.vault.store import chunks
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import seal_rows
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.store import chunks
 
 Longs = NDArray[np.int64]
 MOST_REPLAYED = 2  # times the groups of a release

@@ -16,17 +16,20 @@ from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.records.reading import read_for
 from shoal.schema import Schema
-from shoal.vault import care, making, publishing, tables
-from shoal.vault.damage import readable
-from shoal.vault.drafts import sweep_noted
-from shoal.vault.head import refuse_lost, stored_head
 from shoal.vault.keys import KeyHash, right_secret
-from shoal.vault.loading import State, current_epoch, stands
-from shoal.vault.migrations import format_of, migrate
-from shoal.vault.rebasing import started
-from shoal.vault.settings import Epoch
-from shoal.vault.sqlite import IN_MEMORY
-from shoal.vault.store import Store, open_backend
+from shoal.vault.lifecycle import check as care
+from shoal.vault.lifecycle import create as making
+from shoal.vault.lifecycle.migrations import format_of, migrate
+from shoal.vault.lifecycle.rebase import started
+from shoal.vault.releases import publish as publishing
+from shoal.vault.state.epoch import Epoch
+from shoal.vault.state.load import State, current_epoch, stands
+from shoal.vault.store import tables
+from shoal.vault.store.damage import readable
+from shoal.vault.store.drafts import sweep_noted
+from shoal.vault.store.head import refuse_lost, stored_head
+from shoal.vault.store.sqlite import IN_MEMORY
+from shoal.vault.store.store import Store, open_backend
 
 
 class HeldTo(NamedTuple):

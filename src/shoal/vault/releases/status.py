@@ -7,13 +7,13 @@ import json
 import sqlalchemy as sa
 
 from shoal.schema import Role
-from shoal.vault import tables
-from shoal.vault.damage import damaged
 from shoal.vault.facts import Status
-from shoal.vault.history import last_release
-from shoal.vault.loading import current_epoch, stands
-from shoal.vault.parts import check_part
-from shoal.vault.store import Store, row_of
+from shoal.vault.releases.history import last_release
+from shoal.vault.state.load import current_epoch, stands
+from shoal.vault.store import tables
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.parts import check_part
+from shoal.vault.store.store import Store, row_of
 
 MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
 

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shoal.addresses import may_be_address
 from shoal.errors import ParameterError, VaultBusy, VaultError
-from shoal.vault.head import Head, stored_head
+from shoal.vault.store.head import Head, stored_head
 
 Row = tuple[Any, ...]
 
@@ -172,7 +172,7 @@ def _scrub(problem: DBAPIError) -> None:
 def open_backend(where: object) -> Backend:
     """The backend that a path or URL means."""
     if re.match(r"postgres(ql)?(\+\w+)?://", str(where)):
-        from shoal.vault.postgres import Postgres  # psycopg is an extra
+        from shoal.vault.store.postgres import Postgres  # psycopg is an extra
 
         return Postgres(str(where))
     if may_be_address(where):
@@ -180,7 +180,7 @@ def open_backend(where: object) -> Backend:
             "a vault is a file or a PostgreSQL database.",
             hint="Give a path (./ before it, if it looks like a URL), or postgresql://user@host/database.",
         )
-    from shoal.vault.sqlite import Sqlite
+    from shoal.vault.store.sqlite import Sqlite
 
     return Sqlite(str(where))
 

@@ -20,7 +20,7 @@ from shoal.hierarchies.declared import DeclaredTree
 from shoal.maintain.live import Settings
 from shoal.privacy.sensitive import Distribution
 from shoal.schema import Column, ColumnType, Schema
-from shoal.vault.damage import damaged
+from shoal.vault.store.damage import damaged
 
 PARTS = ("schema", "settings", "layout", "frozen")
 ASKED = ("l", "t", "diversity", "c", "alpha")

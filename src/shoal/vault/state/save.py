@@ -21,15 +21,15 @@ from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied, LivePartition
 from shoal.records.codebook import CodeBook
 from shoal.schema import Column
-from shoal.vault import tables
-from shoal.vault.carried import to_texts
-from shoal.vault.dictionary import Dictionary, Turnover, Value, keeps_leaves
-from shoal.vault.erasing import kept_reference
-from shoal.vault.loading import State, seal_records, stands
-from shoal.vault.parts import seal_of_part
-from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import Epoch, as_json, digest
-from shoal.vault.store import Store, among, delete_among, rows_among
+from shoal.vault.state.dictionary import Dictionary, Turnover, Value, keeps_leaves
+from shoal.vault.state.epoch import Epoch, as_json, digest
+from shoal.vault.state.erased_values import kept_reference
+from shoal.vault.state.load import State, seal_records, stands
+from shoal.vault.state.passthrough import to_texts
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import moved, seal, seal_rows
+from shoal.vault.store.parts import seal_of_part
+from shoal.vault.store.store import Store, among, delete_among, rows_among
 
 MOST_TOUCHED = 1_000_000  # of a larger batch it is not kept whom it touched
 

@@ -33,15 +33,15 @@ from shoal.release import Release
 from shoal.release.shuffle import new_shuffle_key
 from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
-from shoal.vault import tables
-from shoal.vault.history import last_release
-from shoal.vault.loading import State, stands
-from shoal.vault.parts import seal_of_part
-from shoal.vault.saving import Sums, now, refuse_newer, restand
-from shoal.vault.seals import content_seal, seal_rows
-from shoal.vault.settings import as_json
-from shoal.vault.sheets import Looks, next_sheet
-from shoal.vault.store import Store, rows_of
+from shoal.vault.releases.history import last_release
+from shoal.vault.releases.snapshots import Looks, next_sheet
+from shoal.vault.state.epoch import as_json
+from shoal.vault.state.load import State, stands
+from shoal.vault.state.save import Sums, now, refuse_newer, restand
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import content_seal, seal_rows
+from shoal.vault.store.parts import seal_of_part
+from shoal.vault.store.store import Store, rows_of
 
 
 class Publication:

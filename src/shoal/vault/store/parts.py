@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from shoal.vault import tables
-from shoal.vault.damage import damaged
-from shoal.vault.loading import in_order, stands
-from shoal.vault.seals import moved, seal
-from shoal.vault.store import chunks
+from shoal.vault.state.load import in_order, stands
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import moved, seal
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.store import chunks
 
 
 class Part(NamedTuple):

@@ -14,15 +14,15 @@ import sqlalchemy as sa
 
 from shoal.errors import VaultError
 from shoal.files import prefix
-from shoal.vault import tables
-from shoal.vault.damage import damaged
-from shoal.vault.head import new_uid
-from shoal.vault.labels import forget_all_unused
-from shoal.vault.loading import stands
-from shoal.vault.parts import seal_of_part
-from shoal.vault.saving import Sums, restand, without_domains
-from shoal.vault.settings import digest
-from shoal.vault.store import Store
+from shoal.vault.releases.unused_labels import forget_all_unused
+from shoal.vault.state.epoch import digest
+from shoal.vault.state.load import stands
+from shoal.vault.state.save import Sums, restand, without_domains
+from shoal.vault.store import tables
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.head import new_uid
+from shoal.vault.store.parts import seal_of_part
+from shoal.vault.store.store import Store
 
 
 def _count_commits(store: Store, connection: sa.Connection) -> None:

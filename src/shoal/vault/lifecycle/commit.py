@@ -10,16 +10,16 @@ import numpy as np
 
 from shoal.maintain.live import Applied
 from shoal.progress import Progress
-from shoal.vault.carried import check_types
-from shoal.vault.erasing import erased
 from shoal.vault.facts import Rebased
-from shoal.vault.labels import forget_unused
-from shoal.vault.loading import State, current_epoch, stands
-from shoal.vault.reading import Followed
-from shoal.vault.rebasing import check_columns, originals, replace_all, save_all, settings_changed, started
-from shoal.vault.saving import Saving, frozen, refuse_newer, restand, save_changes, with_types
-from shoal.vault.settings import as_json
-from shoal.vault.store import Store
+from shoal.vault.lifecycle.rebase import check_columns, originals, replace_all, save_all, settings_changed, started
+from shoal.vault.releases.unused_labels import forget_unused
+from shoal.vault.state.epoch import as_json
+from shoal.vault.state.erased_values import erased
+from shoal.vault.state.load import State, current_epoch, stands
+from shoal.vault.state.passthrough import check_types
+from shoal.vault.state.record_cache import Followed
+from shoal.vault.state.save import Saving, frozen, refuse_newer, restand, save_changes, with_types
+from shoal.vault.store.store import Store
 
 
 def keep(store: Store, state: State, applied: Applied, kind: str, source_position: str | None) -> None:

@@ -19,8 +19,8 @@ from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axi
 from shoal.records.normalize import as_text
 from shoal.records.spelling import one_spelling
 from shoal.schema import Column
-from shoal.vault.dictionary import declared_values
-from shoal.vault.settings import Epoch
+from shoal.vault.state.dictionary import declared_values
+from shoal.vault.state.epoch import Epoch
 
 ERASED = "erased value "
 

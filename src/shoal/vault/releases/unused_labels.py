@@ -14,12 +14,12 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.vault import tables
-from shoal.vault.loading import stands
-from shoal.vault.saving import Saving, Sums, restand
-from shoal.vault.seals import seal_rows
-from shoal.vault.sheets import Sheet, sheet
-from shoal.vault.store import Store, chunks, rows_among
+from shoal.vault.releases.snapshots import Sheet, sheet
+from shoal.vault.state.load import stands
+from shoal.vault.state.save import Saving, Sums, restand
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import seal_rows
+from shoal.vault.store.store import Store, chunks, rows_among
 
 Longs = NDArray[np.int64]
 NOBODY = np.zeros(0, np.int64)

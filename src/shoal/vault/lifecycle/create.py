@@ -15,15 +15,15 @@ from shoal.files import draft_of, refuse_sources, refuse_vaults, sync_folder
 from shoal.privacy.requirements import check_k
 from shoal.release.write import refuse_releases
 from shoal.schema import Role, Schema
-from shoal.vault import tables
-from shoal.vault.drafts import noted_draft
-from shoal.vault.head import new_uid
-from shoal.vault.loading import State
-from shoal.vault.rebasing import save_all
-from shoal.vault.saving import Saving, now
-from shoal.vault.settings import Epoch, digest, schema_facts, schema_from
-from shoal.vault.sqlite import Sqlite
-from shoal.vault.store import Backend, Store
+from shoal.vault.lifecycle.rebase import save_all
+from shoal.vault.state.epoch import Epoch, digest, schema_facts, schema_from
+from shoal.vault.state.load import State
+from shoal.vault.state.save import Saving, now
+from shoal.vault.store import tables
+from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.head import new_uid
+from shoal.vault.store.sqlite import Sqlite
+from shoal.vault.store.store import Backend, Store
 
 FIRST_ID = 1
 TAKEN = "Choose another name. (To change what a vault is held to, there is shoal rebase.)"

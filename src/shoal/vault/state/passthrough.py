@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from shoal.errors import DataError
-from shoal.vault.damage import damaged
+from shoal.vault.store.damage import damaged
 
 MOST_AT_ONCE = 2**28  # characters that Arrow reads at once
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -26,7 +26,7 @@ from shoal.records.growing import Grown, grow
 from shoal.records.normalize import as_numbers
 from shoal.rooms import roomier
 from shoal.schema import Column, ColumnType, Schema
-from shoal.vault.damage import damaged
+from shoal.vault.store.damage import damaged
 
 MISSING_ID = 0
 NAMELESS = "\ue000"  # of private use

@@ -23,13 +23,13 @@ from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
 from shoal.records.growing import Grown
 from shoal.schema import Role
-from shoal.vault import tables
-from shoal.vault.carried import from_texts
-from shoal.vault.damage import damaged
-from shoal.vault.dictionary import Cells, Dictionary, Value, books_of, grow_by
-from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import Epoch, digest
-from shoal.vault.store import chunks, row_of, rows_among
+from shoal.vault.state.dictionary import Cells, Dictionary, Value, books_of, grow_by
+from shoal.vault.state.epoch import Epoch, digest
+from shoal.vault.state.passthrough import from_texts
+from shoal.vault.store import tables
+from shoal.vault.store.checksums import moved, seal, seal_rows
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.store import chunks, row_of, rows_among
 
 MOST_FOLLOWED = 4  # if more than one record in so many has changed, everything is read
 
