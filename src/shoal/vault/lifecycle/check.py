@@ -1,4 +1,4 @@
-"""Looking after a vault: check everything, give back room, copy it elsewhere."""
+"""Checking a vault: everything that is stored, and the files of its releases."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ import sqlalchemy as sa
 from shoal.errors import ShoalError, VaultError, VerificationError
 from shoal.progress import Progress
 from shoal.release.write import manifest_content, manifest_path
-from shoal.vault.facts import Checked, Compacted, Entry
+from shoal.vault.facts import Checked, Entry
 from shoal.vault.releases.history import counted_erased, entries, rebuild, released_again
-from shoal.vault.state.load import current_epoch, load, stands
-from shoal.vault.state.save import Sums, restand
+from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.load import load
 from shoal.vault.store import tables
 from shoal.vault.store.damage import SENSELESS
 from shoal.vault.store.drafts import sweep_noted
-from shoal.vault.store.head import new_uid, refuse_lost, stored_head
-from shoal.vault.store.parts import PARTS, check_part
-from shoal.vault.store.store import Store, chunks, rows_of
+from shoal.vault.store.head import refuse_lost, stored_head
+from shoal.vault.store.integrity import check_part
+from shoal.vault.store.parts import PARTS
+from shoal.vault.store.store import Store
 from shoal.verify import verify
 
+LOADED = ("keys", "values", "groups", "dictionary")  # parts that are checked when they are loaded
 
-def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
+
+def check_vault(store: Store, progress: Progress, *, files: bool = True) -> Checked:
     """Look at everything that is stored, at one moment.
 
     Guarantee: `ok` means that every row is what was stored, that the groups hold what is asked or say why they cannot
@@ -51,10 +54,10 @@ def check(store: Store, progress: Progress, *, files: bool = True) -> Checked:
         looked_at += ["settings", "dictionary", "records", "groups"]
         if len(state.live.keys) != len(state.live.alive()):
             problems.append("two records have the same key")
-    for part in PARTS:
+    for part in (part for part in PARTS.values() if part.name not in LOADED):
         with suppress_damage(problems), store.read() as connection:
-            check_part(connection, part, store.where)
-            looked_at.append(PARTS[part].what)
+            check_part(connection, part.name, store.where)
+            looked_at.append(part.what)
     with suppress_damage(problems), store.read() as connection:
         known = entries(connection, store.where)
         releases = len(known)
@@ -104,7 +107,7 @@ def _check_release(connection: sa.Connection, store: Store, entry: Entry) -> lis
         return [error.message]
     if release.manifest.get("hidden"):  # it has been verified as what it is now
         return []
-    held = current_epoch(connection, entry.epoch, store.where)
+    held = read_epoch(connection, entry.epoch, store.where)
     by_people = release.manifest["counted"] == "people"  # who is whose is not published, nor kept for the past
     rules = held.asked if release.rules and not by_people else {}
     verdict = verify(release.table, held.schema, release.k, **rules)
@@ -158,39 +161,9 @@ def _says(text: bytes, facts: dict[str, object], path: Path, digest: str, *, era
     return all(name in found and name in wanted and found[name] == wanted[name] for name in names)
 
 
-def compact(store: Store) -> Compacted:
-    """Give back room, and forget what was overwritten. The caller has the writer's turn."""
-    with store.write() as connection:
-        before = store.backend.size(connection)
-        connection.execute(sa.delete(tables.touches))
-        sums = Sums(stands(connection, store.where)["sums"])
-        sums.set("touches", 0)
-        restand(connection, store.where, sums=sums.text())
-    store.compact()
-    with store.read() as connection:
-        return Compacted(before, store.backend.size(connection))
-
-
-def copy(source: Store, target: Store, writing: sa.Connection, progress: Progress) -> None:
-    """All rows of one moment, into tables that are there and empty."""
-    with source.read() as reading:
-        for table in (table for table in tables.COPIED if table is not tables.releases):
-            names = [column.name for column in table.columns]
-            several = reading.scalar(sa.select(sa.func.count()).select_from(table)) or 0
-            progress.stage(f"copying {table.name.replace('_', ' ')}", several)
-            for columns in chunks(reading, table, names):
-                target.insert(writing, table, names, list(zip(*columns, strict=True)))
-                progress.advance(len(columns[0]))
-        # What somebody is publishing at this moment is not in the copy's history.
-        history = rows_of(reading, sa.select(tables.releases).where(tables.releases.c.done.is_(True)))
-        if history:
-            writing.execute(sa.insert(tables.releases), [{**row, "part": None} for row in history])
-    restand(writing, target.where, uid=new_uid())
-
-
 def refuse_damaged(store: Store, progress: Progress) -> None:
     """Raise VaultError if a vault is not what it should be."""
-    checked = check(store, progress, files=False)  # where releases were written to is not the backup's business
+    checked = check_vault(store, progress, files=False)  # where releases were written to is not the backup's business
     if not checked.ok:
         problems = "; ".join(problem.rstrip(".") for problem in checked.problems)
         raise VaultError(f"cannot be restored: {problems}.", hint="Take an earlier backup.", file=store.where)

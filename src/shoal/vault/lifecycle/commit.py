@@ -1,42 +1,38 @@
-"""Making it last: what has been done in memory, in one transaction. The caller has the writer's turn."""
+"""Committing a batch: what it has done in memory lasts, in one transaction. The caller has the writer's turn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from shoal.maintain.live import Applied
-from shoal.progress import Progress
-from shoal.vault.facts import Rebased
-from shoal.vault.lifecycle.rebase import check_columns, originals, replace_all, save_all, settings_changed, started
 from shoal.vault.releases.unused_labels import forget_unused
-from shoal.vault.state.epoch import as_json
 from shoal.vault.state.erased_values import erased
-from shoal.vault.state.load import State, current_epoch, stands
+from shoal.vault.state.frozen import frozen, with_types
 from shoal.vault.state.passthrough import check_types
-from shoal.vault.state.record_cache import Followed
-from shoal.vault.state.save import Saving, frozen, refuse_newer, restand, save_changes, with_types
+from shoal.vault.state.save import Saving, save_changes
+from shoal.vault.state.state import State
+from shoal.vault.store.rows import as_json
 from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import refuse_newer, update_vault_row, vault_row
 
 
-def keep(store: Store, state: State, applied: Applied, kind: str, source_position: str | None) -> None:
+def commit_batch(store: Store, state: State, applied: Applied, kind: str, source_position: str | None) -> None:
     """What a batch has done to the live partition of a state; afterwards the state is of the version that lasts."""
     live = state.live
     if not len(applied.moved) and not len(applied.gone):
         if source_position is not None:
             with store.write() as connection:
-                refuse_newer(stands(connection, store.where), state.version, store.where)
-                restand(connection, store.where, source_position=source_position)
+                refuse_newer(vault_row(connection, store.where), state.version, store.where)
+                update_vault_row(connection, store.where, source_position=source_position)
         return
     check_types(applied.arrivals.carried)
     slots = live.alive()
     with store.write() as connection:
-        stand = stands(connection, store.where)
-        refuse_newer(stand, state.version, store.where)
-        saving = Saving(store, connection, stand)
+        row = vault_row(connection, store.where)
+        refuse_newer(row, state.version, store.where)
+        saving = Saving(store, connection, row)
         turnovers = save_changes(saving, state, applied, kind)
         forget_unused(saving, lambda groups: live.ids[slots[np.isin(live.labels[slots], groups)]])
         epoch = with_types(state.epoch, applied.arrivals.carried)
@@ -48,39 +44,11 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
         if epoch is not state.epoch:
             saving.save_epoch(epoch)
         changed: dict[str, object] = {
-            "version": saving.version,
             "next_id": live.next_id,
             "next_values": as_json(state.dictionary.next_ids(turnovers)),
         }
         if source_position is not None:
             changed["source_position"] = source_position
-        saving.stand(**changed)
+        saving.finish(**changed)
     state.dictionary.take(turnovers)
     state.version, state.epoch, state.epochs_begun = saving.version, epoch, live.epoch
-
-
-def rebase(store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_run: bool) -> tuple[State, Rebased]:
-    """A new epoch of the vault."""
-    with store.read() as connection:
-        stand = stands(connection, store.where)
-        old = current_epoch(connection, stand["epoch"], store.where)
-        epoch = settings_changed(old, changes)
-        check_columns(old.schema, epoch.schema)
-        epoch.settings()  # says what is wrong with it
-        progress.stage("reading")
-        table = originals(connection, old, Followed("keys", "values").now(connection, store.where), store.where)
-    state = started(epoch, table, stand["version"], progress)
-    if len(state.live):
-        state.live.refuse_infeasible()
-    standing = state.live.standing()
-    if not dry_run:
-        progress.stage("storing")
-        with store.write() as connection:
-            stand = stands(connection, store.where)
-            refuse_newer(stand, state.version, store.where)
-            saving = Saving(store, connection, stand)
-            replace_all(saving, state.epoch.schema)
-            numbers = save_all(saving, state, stand["next_id"], "rebase")
-            saving.stand(version=saving.version, epoch=state.epoch.number, **numbers)
-    facts = Rebased(state.version, state.epoch.number, len(state.live), standing.groups, standing.loss, dry_run)
-    return state, facts

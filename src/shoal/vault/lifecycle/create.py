@@ -1,32 +1,103 @@
-"""Making a vault: from a table, or as a copy of another. It is there as a whole, or not at all."""
+"""Creating a vault from a table. It is there as a whole, or not at all."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import sqlalchemy as sa
 
-from shoal.errors import OutputError, VaultBusy, VaultError
-from shoal.files import draft_of, refuse_sources, refuse_vaults, sync_folder
+from shoal.errors import ShoalWarning, VaultError
+from shoal.fit import warn_of_keys
+from shoal.privacy import warn_of_several_records
 from shoal.privacy.requirements import check_k
-from shoal.release.write import refuse_releases
+from shoal.progress import Progress
+from shoal.records.changes import key_of
+from shoal.records.reading import read_for
 from shoal.schema import Role, Schema
-from shoal.vault.lifecycle.rebase import save_all
-from shoal.vault.state.epoch import Epoch, digest, schema_facts, schema_from
-from shoal.vault.state.load import State
-from shoal.vault.state.save import Saving, now
+from shoal.vault.keys import KeyHash
+from shoal.vault.lifecycle.open import Opened
+from shoal.vault.state.epoch import Epoch
+from shoal.vault.state.save import Saving
+from shoal.vault.state.schema_json import schema_facts, schema_from
+from shoal.vault.state.start import save_all, started
+from shoal.vault.state.state import State
 from shoal.vault.store import tables
-from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.backend import Backend, open_backend
 from shoal.vault.store.head import new_uid
-from shoal.vault.store.sqlite import Sqlite
-from shoal.vault.store.store import Backend, Store
+from shoal.vault.store.rows import digest, now
+from shoal.vault.store.sqlite import IN_MEMORY
+from shoal.vault.store.store import Store
 
 FIRST_ID = 1
 TAKEN = "Choose another name. (To change what a vault is held to, there is shoal rebase.)"
+
+
+class HeldTo(NamedTuple):
+    """What a new vault is held to, as it was given."""
+
+    k: int
+    asked: Mapping[str, Any]
+    measure: str
+    maintainer: str
+    method: str | None
+    seed: int | None
+
+
+def create_vault(
+    where: str | Path,
+    schema: Schema,
+    held_to: HeldTo,
+    data: object,
+    key_secret: str | bytes | None,
+    progress: Progress,
+    *,
+    dry_run: bool,
+    strict: bool = False,
+) -> Opened:
+    """Make a vault. `dry_run`: all is tried, and the vault is in memory; `strict`: no column may act as a key."""
+    key_of(schema)
+    first_epoch(schema, *held_to).settings()  # says what is wrong with it
+    hashing = None if key_secret is None else KeyHash(key_secret)
+    store = Store(open_backend(where))
+    try:
+        with store.explaining():
+            refuse_taken(store.backend)
+        if dry_run:
+            store.close()
+            store = Store(open_backend(IN_MEMORY))
+        state = _first_state(schema, held_to, data, hashing, progress, strict=strict)
+        progress.stage("storing")
+        _make(store, state, None if hashing is None else hashing.check())
+        return Opened(store, state.epoch, hashing, hashing is not None, state)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _first_state(
+    schema: Schema, held_to: HeldTo, data: object, hashing: KeyHash | None, progress: Progress, *, strict: bool
+) -> State:
+    """The records in memory, in their first groups."""
+    progress.stage("reading")
+    table, file = (empty_table(schema), None) if data is None else read_for(schema, data)
+    if hashing is not None:
+        table = hashing.table(table, schema)
+    epoch = first_epoch(schema, *held_to)
+    if file is not None:
+        epoch = replace(epoch, files=(*epoch.files, str(Path(file).resolve())))
+    state = started(epoch, table, 0, progress)
+    records = state.live.records()
+    warn_of_several_records(records)
+    warn_of_keys(records, strict=strict)
+    if len(records) and not state.live.feasible():
+        obstacles = "; ".join(state.live.partition().obstacles())
+        warnings.warn(f"the vault cannot be published as it is: {obstacles}.", ShoalWarning, stacklevel=4)
+    return state
 
 
 def refuse_taken(backend: Backend) -> None:
@@ -55,7 +126,7 @@ def first_epoch(
     return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
 
 
-def make(store: Store, state: State, key_check: str | None) -> None:
+def _make(store: Store, state: State, key_check: str | None) -> None:
     """The tables, with all records of a live partition in them."""
 
     def write(connection: sa.Connection) -> None:
@@ -77,7 +148,7 @@ def make(store: Store, state: State, key_check: str | None) -> None:
         connection.execute(sa.insert(tables.vault), [row])
         saving = Saving(store, connection, row)
         numbers = save_all(saving, state, FIRST_ID, "create")
-        saving.stand(version=saving.version, **numbers)
+        saving.finish(**numbers)
 
     fill(store, write)
 
@@ -98,56 +169,3 @@ def fill(store: Store, write: Callable[[sa.Connection], None]) -> None:
             with store.explaining():
                 store.backend.discard()
             raise
-
-
-def backup(
-    store: Store,
-    path: Path,
-    copy: Callable[[Store, sa.Connection], None],
-    *,
-    sources: Sequence[str],
-    force: bool,
-) -> None:
-    """A copy as a file. It gets its name when it is complete; what had that name before is there until then."""
-    try:
-        path = path.resolve()
-    except (OSError, RuntimeError):  # links in a circle
-        raise OutputError("leads nowhere.", file=str(path)) from None
-    if path.is_dir():
-        raise OutputError("is a folder.", file=str(path))
-    if path.exists() and not force:
-        raise OutputError("exists already.", hint="Choose another name, or overwrite it (--force).", file=str(path))
-    if not path.parent.is_dir():
-        raise OutputError(f"the folder {path.parent} does not exist.", hint="Make it first.", file=str(path))
-    try:
-        refuse_sources(path, sources)
-        refuse_vaults(path, own=store.backend.file, but_a_copy=True)
-        refuse_releases(path)
-        with noted_draft(store, path.parent) as mark:
-            draft = draft_of(path, mark, "vault")
-            target = Store(file := Sqlite(str(draft)))
-            try:
-                fill(target, lambda writing: copy(target, writing))
-                with target.explaining():
-                    file.settle()
-            finally:
-                target.close()
-            _give_name(draft, path)
-            sync_folder(path.parent)
-    except OSError as problem:
-        raise OutputError(f"cannot be written: {problem.strerror or problem}.", file=str(path)) from None
-
-
-def _give_name(draft: Path, path: Path) -> None:
-    """Put the finished copy in its place. (Not by a link: a vault with two names is refused.)"""
-    if not os.path.lexists(path):
-        draft.replace(path)
-        return
-    older = Store(file := Sqlite(str(path)))
-    try:
-        with older.explaining(), file.try_to_be_writer() as worked:
-            if not worked:
-                raise VaultBusy("another process is using the file that the backup would overwrite.", file=str(path))
-            file.replace_by(draft)
-    finally:
-        older.close()

@@ -15,14 +15,13 @@ import sqlalchemy as sa
 from shoal.errors import VaultError
 from shoal.files import prefix
 from shoal.vault.releases.unused_labels import forget_all_unused
-from shoal.vault.state.epoch import digest
-from shoal.vault.state.load import stands
-from shoal.vault.state.save import Sums, restand, without_domains
+from shoal.vault.state.erased_values import without_domains
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
 from shoal.vault.store.head import new_uid
-from shoal.vault.store.parts import seal_of_part
+from shoal.vault.store.rows import digest
 from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import update_vault_row
 
 
 def _count_commits(store: Store, connection: sa.Connection) -> None:
@@ -40,7 +39,9 @@ def _count_commits(store: Store, connection: sa.Connection) -> None:
     for index in tables.memberships.indexes:
         index.create(connection)
     forget_all_unused(store, connection)
+    update_vault_row(connection, store.where)
     _forget_domains(store, connection)
+    update_vault_row(connection, store.where)
     for file, mark in _unfinished(connection):
         for part in file.parent.glob(f".{mark}.*"):  # drafts have another name now
             with suppress(OSError):
@@ -51,12 +52,8 @@ def _forget_domains(store: Store, connection: sa.Connection) -> None:
     """Of releases that show people who are erased."""
     releases = tables.releases
     found = connection.execute(sa.select(releases.c.number, releases.c.manifest).where(releases.c.erased > 0)).all()
-    for number, manifest in found:
-        changed = sa.update(releases).where(releases.c.number == number).values(manifest=without_domains(manifest))
-        connection.execute(changed)
-    sums = Sums(stands(connection, store.where)["sums"])
-    sums.set("releases", seal_of_part(connection, "releases", store.where))
-    restand(connection, store.where, sums=sums.text())
+    changed = [(number, without_domains(manifest)) for number, manifest in found]
+    store.update(connection, releases, ("number", "manifest"), changed)
 
 
 def _unfinished(connection: sa.Connection) -> list[tuple[Path, str]]:
@@ -101,4 +98,4 @@ def migrate(store: Store, wait: float) -> None:
                     f"has the format {number}, which this shoal cannot bring up to date.", file=store.where
                 )
             STEPS[number](store, connection)
-        restand(connection, store.where, format=tables.FORMAT)
+        update_vault_row(connection, store.where, format=tables.FORMAT)

@@ -12,45 +12,57 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.errors import SchemaError, whole_number
-from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.schema import PUBLISHED, Role, Schema
-from shoal.vault.releases import snapshots as sheets
-from shoal.vault.state.dictionary import Dictionary, typed
-from shoal.vault.state.epoch import Epoch, as_json, schema_facts, schema_from
-from shoal.vault.state.load import State, load_dictionary, stands, unpacked
-from shoal.vault.state.passthrough import check_types, encode, from_texts
-from shoal.vault.state.save import Saving, frozen, outside
+from shoal.vault.facts import Rebased
+from shoal.vault.releases import snapshots
+from shoal.vault.state.epoch import Epoch, read_epoch
+from shoal.vault.state.originals import originals
+from shoal.vault.state.passthrough import encode
+from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.state.save import Saving
+from shoal.vault.state.schema_json import schema_facts, schema_from
+from shoal.vault.state.start import save_all, started
+from shoal.vault.state.state import State
 from shoal.vault.store import tables
-from shoal.vault.store.checksums import seal_rows
-from shoal.vault.store.parts import seal_of_part
-from shoal.vault.store.store import chunks, rows_of
+from shoal.vault.store.queries import chunks, rows_of
+from shoal.vault.store.rows import as_json
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import refuse_newer, vault_row
 
 
-def originals(connection: sa.Connection, epoch: Epoch, records: pa.Table, where: str) -> pa.Table:
-    """Every record as it came, but for identifiers: the holder's secret. `records`: keys and values, as stored."""
-    sums = json.loads(stands(connection, where)["sums"])
-    texts: dict[str, dict[int, str | None]] = {name: {0: None} for name in epoch.schema.quasi_identifiers}
-    for value in load_dictionary(connection, sums, where):
-        texts[value.name][value.id] = value.value
-    columns: dict[str, Any] = {key_of(epoch.schema): records["key"]}
-    columns |= dict.fromkeys(epoch.schema.names(Role.PERSON), records["person"])
-    cells = unpacked(tuple(records["cells"].to_pylist()), len(texts), where)
-    for j, name in enumerate(epoch.schema.quasi_identifiers):
-        ids = np.array(sorted(texts[name]))  # leaves without a name among them, which nobody has
-        values = typed(epoch.schema.columns[name], [texts[name][i] for i in ids.tolist()]).combine_chunks()
-        columns[name] = values.take(pa.array(np.searchsorted(ids, cells[:, j])))
-    carried = from_texts(records["carried"].to_pylist(), epoch.carried, where)
-    columns |= {name: carried[name] for name in carried.column_names}
-    order = [name for name in columns if name not in epoch.order]
-    return pa.table({name: columns[name] for name in [*order, *epoch.order]})
+def rebase_vault(
+    store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_run: bool
+) -> tuple[State, Rebased]:
+    """A new epoch of the vault."""
+    with store.read() as connection:
+        row = vault_row(connection, store.where)
+        old = read_epoch(connection, row["epoch"], store.where)
+        epoch = settings_changed(old, changes)
+        check_columns(old.schema, epoch.schema)
+        epoch.settings()  # says what is wrong with it
+        progress.stage("reading")
+        table = originals(connection, old, RecordCache("keys", "values").now(connection, store.where), store.where)
+    state = started(epoch, table, row["version"], progress)
+    if len(state.live):
+        state.live.refuse_infeasible()
+    standing = state.live.standing()
+    if not dry_run:
+        progress.stage("storing")
+        with store.write() as connection:
+            row = vault_row(connection, store.where)
+            refuse_newer(row, state.version, store.where)
+            saving = Saving(store, connection, row)
+            replace_all(saving, state.epoch.schema)
+            numbers = save_all(saving, state, row["next_id"], "rebase")
+            saving.finish(epoch=state.epoch.number, **numbers)
+    facts = Rebased(state.version, state.epoch.number, len(state.live), standing.groups, standing.loss, dry_run)
+    return state, facts
 
 
 def check_columns(old: Schema, new: Schema) -> None:
@@ -90,44 +102,12 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
     return replace(epoch, number=epoch.number + 1, **given)
 
 
-def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> State:
-    """A live partition of all records, with numbers that nobody has had."""
-    live = LivePartition.start(table, epoch.schema, epoch.settings(version), progress)
-    carried = live.records().carried
-    check_types(carried)
-    epoch = frozen(replace(epoch, carried=carried.schema.remove_metadata(), order=live.order), live, version + 1)
-    return State(version, epoch, live, Dictionary(epoch.schema))
-
-
-def save_all(saving: Saving, state: State, next_id: int, kind: str) -> dict[str, object]:
-    """Write every record of a live partition, as new ones; the first numbers that are free then."""
-    live = state.live
-    alive = live.alive()
-    live.ids[: len(alive)] = np.arange(next_id, next_id + len(alive))
-    live.next_id = next_id + len(alive)
-    nobody = live.codes[:0]
-    turnovers = state.dictionary.turnover(live.books, live.codes[alive], nobody)
-    cells = np.stack([turnover.come_ids for turnover in turnovers], axis=1)
-    records = live.records()
-    keys = sorted(live.keys, key=live.keys.__getitem__)
-    saving.add(live.ids[alive], keys, live.people(), cells, records.carried, live.labels[alive])
-    saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
-    numbers = {"next_id": live.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
-    state.dictionary.take(turnovers)
-    saving.save_epoch(state.epoch)
-    saving.log(kind, (len(alive) if kind == "create" else 0, 0, 0), live, outside(live), None)
-    state.version, state.epochs_begun = saving.version, live.epoch
-    return numbers
-
-
 def replace_all(saving: Saving, schema: Schema) -> None:
     """The records of the epoch before go; what releases show of them stays, but for what is an identifier now."""
     records = tables.records
     for columns in chunks(saving.connection, records, tables.RECORD):
         saving.retire(list(zip(*columns, strict=True)))
-    saving.connection.execute(sa.delete(records))
-    for part in ("keys", "values", "groups"):
-        saving.sums.set(part, 0)
+    saving.store.clear(saving.connection, records)
     _thaw(saving)
     hidden = set(schema.names(Role.IDENTIFIER))
     if hidden:
@@ -146,6 +126,7 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
     """Take columns out of what earlier releases looked like, and were said to be."""
     connection, releases = saving.connection, tables.releases
     history = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)))
+    changed = []
     for row in history:
         layout, manifest = json.loads(row["layout"]), json.loads(row["manifest"])
         gone = [name for name in layout["order"] if name in hidden]
@@ -155,13 +136,11 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
         manifest["columns"] = {name: facts for name, facts in manifest["columns"].items() if name not in hidden}
         manifest["rules"] = [rule for rule in manifest["rules"] if rule["column"] not in hidden]
         manifest["hidden"] = [*manifest.get("hidden", []), *gone]
-        changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
-        connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
-    saving.sums.set("releases", seal_of_part(connection, "releases", saving.store.where))
-    kept = sheets.hide(connection, hidden, saving.store.where)
-    connection.execute(sa.delete(tables.classes))
+        changed.append((row["number"], as_json(layout), as_json(manifest), None))
+    saving.store.update(connection, releases, ("number", "layout", "manifest", "content"), changed)
+    kept = snapshots.hide(connection, hidden, saving.store.where)
+    saving.store.clear(connection, tables.classes)
     saving.store.insert(connection, tables.classes, tables.CLASSES, kept)
-    saving.sums.set("classes", seal_rows(kept))
 
 
 def _hide_in_records(saving: Saving, hidden: set[str]) -> None:
@@ -171,6 +150,5 @@ def _hide_in_records(saving: Saving, hidden: set[str]) -> None:
         for number, key, text in zip(numbers, keys, texts, strict=True):
             values = {name: value for name, value in json.loads(text).items() if name not in hidden}
             kept.append((number, key, encode(values)))
-    saving.connection.execute(sa.delete(past))
+    saving.store.clear(saving.connection, past)
     saving.store.insert(saving.connection, past, tables.PAST_RECORD, kept)
-    saving.sums.set("past", seal_rows(kept))

@@ -1,4 +1,4 @@
-"""What was published: rebuilt from the vault as it was, and compared.
+"""What was published: the history, and releases rebuilt from the vault as they were.
 
 A release is the records at a version, each in its group of then, shown as the class of its group: intervals say who was
 where, and what that looked like. The stored key repeats the order of the rows. Rows of people who have been deleted
@@ -22,16 +22,15 @@ from shoal.release import Release
 from shoal.release.manifest import rounded
 from shoal.release.shuffle import shuffled
 from shoal.schema import Role, Schema
-from shoal.vault.facts import Diff, Entry
-from shoal.vault.releases.snapshots import Looks, appearances, looks_at
-from shoal.vault.state.epoch import Epoch, layout_from
-from shoal.vault.state.load import VALUES, check, current_epoch, seal_of, stands
+from shoal.vault.facts import Entry
+from shoal.vault.releases.snapshots import labels_at
+from shoal.vault.state.epoch import Epoch, layout_from, read_epoch
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.store import tables
-from shoal.vault.store.checksums import content_seal
+from shoal.vault.store.checksums import content_checksum
 from shoal.vault.store.damage import damaged
-from shoal.vault.store.parts import check_part
-from shoal.vault.store.store import chunks, row_of, rows_of
+from shoal.vault.store.integrity import check_part, check_records
+from shoal.vault.store.queries import chunks, row_of, rows_of
 from shoal.verify import verify
 
 Longs = NDArray[np.int64]
@@ -138,20 +137,20 @@ def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
     members = members_at(connection, row["version"])
     if len(members.ids) != row["rows"]:
         raise damaged(where, f"release {number} had {row['rows']} rows, and {len(members.ids)} are left")
-    epoch = current_epoch(connection, row["epoch"], where)
-    order, carried_types = layout_from(row["layout"])
-    texts = _carried_texts(connection, members.ids)
+    epoch = read_epoch(connection, row["epoch"], where)
+    order, types = layout_from(row["layout"])
+    texts = _passthrough_texts(connection, members.ids)
     rows = shuffled(len(members.ids), row["shuffle_key"])
     rows = rows[[texts[i] is not None for i in rows]] if None in texts else rows
-    looks = looks_at(connection, row["version"], where)
-    shown = looks.at(members.groups[rows])
+    labels = labels_at(connection, row["version"], where)
+    shown = labels.at(members.groups[rows])
     if (shown < 0).any():
         raise damaged(where, "what a release looked like is lost")
-    carried = from_texts([texts[i] or "" for i in rows], carried_types, where)
+    passthrough = from_texts([texts[i] or "" for i in rows], types, where)
     columns = {
-        name: carried[name].combine_chunks()
-        if name in carried.column_names
-        else looks.cells[name].combine_chunks().take(pa.array(shown)).dictionary_decode()
+        name: passthrough[name].combine_chunks()
+        if name in passthrough.column_names
+        else labels.cells[name].combine_chunks().take(pa.array(shown)).dictionary_decode()
         for name in order
     }
     table = pa.table(columns)
@@ -159,10 +158,8 @@ def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
     if erased or row["content"] is None:  # it is not what it was; are the parts that it is made of?
         for part in ("past", "memberships", "classes"):
             check_part(connection, part, where)
-        sums = json.loads(stands(connection, where)["sums"])
-        check(where, sums, "values", seal_of(connection, VALUES, where), "records")
-        check(where, sums, "groups", seal_of(connection, tables.GROUP, where), "groups")
-    elif content_seal(table) != row["content"]:
+        check_records(connection, ["values", "groups"], where)
+    elif content_checksum(table) != row["content"]:
         raise damaged(where, f"release {number} is not what was published")
     return Rebuilt(table, row, epoch, erased)
 
@@ -226,66 +223,14 @@ def asked_of(asked: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return {**asked, **{name: given or None for name, given in left.items()}}
 
 
-def _carried_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
+def _passthrough_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
     """What records were apart from their quasi-identifiers; None of those who have been deleted."""
     texts: list[str | None] = [None] * len(ids)
-    places = {number: place for place, number in enumerate(ids.tolist())}
+    indexes = {number: i for i, number in enumerate(ids.tolist())}
     for table in (tables.records, tables.past_records):
-        for numbers, carried in chunks(connection, table, ["id", "carried"]):
-            for number, text in zip(numbers, carried, strict=True):
-                place = places.get(number)
-                if place is not None:
-                    texts[place] = text
+        for numbers, stored in chunks(connection, table, ["id", "carried"]):
+            for number, text in zip(numbers, stored, strict=True):
+                i = indexes.get(number)
+                if i is not None:
+                    texts[i] = text
     return texts
-
-
-def _numbers(looks: Looks, numbers: Longs, members: Members) -> Longs:
-    """The number of each member's class. Of a group that nobody is left of it is not known what it looked like: it
-    counts as a class of its own.
-    """
-    rows = looks.at(members.groups)
-    return np.where(rows < 0, -1 - members.groups, numbers[rows] if len(numbers) else 0)
-
-
-def difference(connection: sa.Connection, before: int, after: int, where: str) -> Diff:
-    """What has become of one release in another; the parts that say so are checked."""
-    for part in ("releases", "memberships", "classes"):
-        check_part(connection, part, where)
-    check(
-        where,
-        json.loads(stands(connection, where)["sums"]),
-        "groups",
-        seal_of(connection, tables.GROUP, where),
-        "groups",
-    )
-    first, second = (release_row(connection, number, where) for number in (before, after))
-    old, new = (members_at(connection, row["version"]) for row in (first, second))
-    old_looks, new_looks = (looks_at(connection, row["version"], where) for row in (first, second))
-    old_number, new_number = appearances(old_looks, new_looks)
-    was, now = _numbers(old_looks, old_number, old), _numbers(new_looks, new_number, new)
-    stayed, at_old, at_new = np.intersect1d(old.ids, new.ids, assume_unique=True, return_indices=True)
-    moved = int((was[at_old] != now[at_new]).sum())
-    sizes_old, sizes_new = (
-        dict(zip(*(column.tolist() for column in np.unique(numbers, return_counts=True)), strict=True))
-        for numbers in (was, now)
-    )
-    common = sizes_old.keys() & sizes_new.keys()
-    kept = sum(sizes_old[number] == sizes_new[number] for number in common)
-    return Diff(
-        before=before,
-        after=after,
-        rows_before=len(old.ids),
-        rows_after=len(new.ids),
-        stayed=len(stayed),
-        joined=len(new.ids) - len(stayed),
-        left=len(old.ids) - len(stayed),
-        moved=moved,
-        classes_before=len(sizes_old),
-        classes_after=len(sizes_new),
-        classes_kept=kept,
-        classes_changed=len(common) - kept,
-        classes_gone=len(sizes_old) - len(common),
-        classes_new=len(sizes_new) - len(common),
-        loss_before=first["loss"],
-        loss_after=second["loss"],
-    )

@@ -20,114 +20,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import sqlalchemy as sa
-from numpy.typing import NDArray
 
-from shoal.anonymize import released
-from shoal.errors import OutputError, Unchanged, VaultError, VerificationError
+from shoal.errors import OutputError, VaultError
 from shoal.files import new_mark, sweep
-from shoal.fit import warn_of_keys
 from shoal.progress import Progress
-from shoal.release import Release
-from shoal.release.shuffle import new_shuffle_key
 from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
 from shoal.vault.releases.history import last_release
-from shoal.vault.releases.snapshots import Looks, next_sheet
-from shoal.vault.state.epoch import as_json
-from shoal.vault.state.load import State, stands
-from shoal.vault.state.save import Sums, now, refuse_newer, restand
+from shoal.vault.releases.prepare import Publication
+from shoal.vault.releases.snapshots import next_snapshot
 from shoal.vault.store import tables
-from shoal.vault.store.checksums import content_seal, seal_rows
-from shoal.vault.store.parts import seal_of_part
-from shoal.vault.store.store import Store, rows_of
+from shoal.vault.store.queries import rows_of
+from shoal.vault.store.rows import as_json
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import refuse_newer, vault_row
 
 
-class Publication:
-    """A release on its way."""
-
-    def __init__(self, release: Release, row: dict[str, Any], looks: Looks) -> None:
-        self.release, self.row, self.looks = release, row, looks
-
-
-def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool, strict: bool) -> Publication:
-    """Recode and verify; nothing is stored yet."""
-    with store.read() as connection:
-        last = last_release(connection)
-        log = tables.batches.c
-        loss = float(connection.scalar(sa.select(log.loss).where(log.version == state.version)) or 0.0)
-        highest = connection.scalar(sa.select(sa.func.max(tables.releases.c.number)))  # another machine's, too
-    if last is not None and last["version"] == state.version and not even_if_unchanged:
-        raise Unchanged(
-            f"nothing has changed since release {last['number']}.",
-            hint="Publish it again all the same with --even-if-unchanged (in Python, even_if_unchanged=True).",
-            file=store.where,
-        )
-    live, epoch = state.live, state.epoch
-    records = live.records()
-    warn_of_keys(records, strict=strict)
-    partition = live.partition(records)
-    obstacles = partition.obstacles()
-    if obstacles:
-        raise VerificationError(
-            f"the vault cannot be published now: {'; '.join(obstacles)}.",
-            hint="Bring more records, or ask for less with shoal rebase.",
-            file=store.where,
-        )
-    number = 1 if highest is None else int(highest) + 1
-    published, key = now(), new_shuffle_key()
-    release = released(
-        records,
-        partition,
-        epoch.asked,
-        method=f"{live.settings.static_method}, then {epoch.maintainer}",
-        measure=epoch.measure,
-        progress=progress,
-        shuffle_key=key,
-        facts={
-            "release": number,
-            "published": published,
-            "created": published,
-            "previous": None if last is None else {"release": last["number"], "sha256": last["sha256"]},
-        },
-    )
-    release.number = number
-    row = {
-        "number": number,
-        "version": state.version,
-        "epoch": epoch.number,
-        "done": True,
-        "published": published,
-        "shuffle_key": key,
-        "manifest": as_json(release.manifest),
-        "layout": as_json(epoch.layout()),
-        "sha256": "",
-        "content": content_seal(release.table),
-        "rows": release.table.num_rows,
-        "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
-        "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
-        "k": release.k,
-        "loss": loss,
-        "erased": 0,
-        "file": None,
-        "host": None,
-        "part": None,
-        "overwrites": False,
-    }
-    groups = np.unique(live.labels[live.alive()])
-    return Publication(release, row, _looks(release, groups.astype(np.int64), epoch.schema.quasi_identifiers))
-
-
-def _looks(release: Release, groups: NDArray[np.int64], names: list[str]) -> Looks:
-    """What each group looks like in the release: as any of its rows does."""
-    place = np.empty(len(groups), np.int64)
-    place[release.groups_of_rows()] = np.arange(release.table.num_rows)
-    shown = release.table.select(names).take(pa.array(place)).combine_chunks()
-    return Looks(groups, pa.table({name: shown[name].combine_chunks().dictionary_encode() for name in names}))
-
-
-def keep(store: Store, publication: Publication, progress: Progress) -> None:
+def store_release(store: Store, publication: Publication, progress: Progress) -> None:
     """A release that goes to no file: one transaction."""
     progress.stage("storing")
     publication.row["sha256"] = digest_of(publication.release.table)
@@ -139,7 +49,7 @@ def keep(store: Store, publication: Publication, progress: Progress) -> None:
             raise
 
 
-def keep_and_write(
+def store_and_write(
     store: Store, publication: Publication, path: Path, progress: Progress, *, force: bool, neutralize_formulas: bool
 ) -> None:
     """A release that goes to a file as well: the four steps.
@@ -154,8 +64,8 @@ def keep_and_write(
     number = row["number"]
     row |= {"file": str(path), "host": platform.node(), "part": mark, "overwrites": force}
     with store.write() as connection:
-        refuse_newer(stands(connection, store.where), row["version"], store.where)
-        connection.execute(sa.insert(tables.releases), [{**row, "done": False}])
+        refuse_newer(vault_row(connection, store.where), row["version"], store.where)
+        _insert(store, connection, {**row, "done": False})
     try:
         progress.stage("writing")
         table, facts = for_spreadsheets(release.table, release.manifest, path, neutralize=neutralize_formulas)
@@ -163,7 +73,7 @@ def keep_and_write(
         release.manifest = dict(facts)
         progress.stage("storing")
         with store.write() as connection:
-            connection.execute(sa.delete(tables.releases).where(tables.releases.c.number == number))
+            store.delete(connection, tables.releases, "number", np.array([number]))
             _enter(store, connection, publication)
     except BaseException:
         if not _happened(store, publication):
@@ -208,33 +118,24 @@ def _place(store: Store, number: int, path: Path, mark: str, *, force: bool) -> 
 
 def _forget_file(store: Store, number: int) -> None:
     """The release is in the history, and in no file."""
-    this = tables.releases.c.number == number
     with store.write() as connection:
-        connection.execute(sa.update(tables.releases).where(this).values(file=None, part=None))
-        sums = Sums(stands(connection, store.where)["sums"])
-        sums.set("releases", seal_of_part(connection, "releases", store.where))
-        restand(connection, store.where, sums=sums.text())
+        store.update(connection, tables.releases, ("number", "file", "part"), [(number, None, None)])
 
 
 def _enter(store: Store, connection: sa.Connection, publication: Publication) -> None:
     """The release becomes part of the history, with the classes that have changed since the last one."""
-    stand = stands(connection, store.where)
-    refuse_newer(stand, publication.row["version"], store.where)
-    sums = Sums(stand["sums"])
+    row = publication.row
+    refuse_newer(vault_row(connection, store.where), row["version"], store.where)
     last = last_release(connection)
-    new = next_sheet(
-        connection,
-        publication.row["version"],
-        publication.looks,
-        store.where,
-        new_epoch=last is None or last["epoch"] != publication.row["epoch"],
-    )
+    new_epoch = last is None or last["epoch"] != row["epoch"]
+    new = next_snapshot(connection, row["version"], publication.labels, store.where, new_epoch=new_epoch)
     if new is not None:
         store.insert(connection, tables.classes, tables.CLASSES, [new])
-        sums.add("classes", seal_rows([new]))
-    connection.execute(sa.insert(tables.releases), [publication.row])
-    sums.add("releases", seal_rows([tuple(publication.row[name] for name in tables.RELEASE)]))
-    restand(connection, store.where, sums=sums.text())
+    _insert(store, connection, row)
+
+
+def _insert(store: Store, connection: sa.Connection, row: dict[str, Any]) -> None:
+    store.insert(connection, tables.releases, tuple(row), [tuple(row.values())])
 
 
 def recover(store: Store) -> None:
@@ -269,11 +170,10 @@ def _withdraw(store: Store, number: int, path: Path, mark: str) -> None:
     releases = tables.releases
     discard_parts(path, mark)  # first: it may be room that is lacking
     with store.write() as connection:
-        connection.execute(
-            sa.delete(releases).where(releases.c.number == number, releases.c.part == mark, releases.c.done.is_(False))
-        )
+        intended = releases.c.part == mark, releases.c.done.is_(False)
+        store.delete(connection, releases, "number", np.array([number]), *intended)
 
 
 def _forget_mark(store: Store, number: int) -> None:
     with store.write() as connection:
-        connection.execute(sa.update(tables.releases).where(tables.releases.c.number == number).values(part=None))
+        store.update(connection, tables.releases, ("number", "part"), [(number, None)])

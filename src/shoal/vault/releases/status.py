@@ -9,29 +9,31 @@ import sqlalchemy as sa
 from shoal.schema import Role
 from shoal.vault.facts import Status
 from shoal.vault.releases.history import last_release
-from shoal.vault.state.load import current_epoch, stands
+from shoal.vault.state.epoch import read_epoch
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
-from shoal.vault.store.parts import check_part
-from shoal.vault.store.store import Store, row_of
+from shoal.vault.store.integrity import check_part
+from shoal.vault.store.queries import row_of
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import vault_row
 
 MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
 
 
-def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Status:
+def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Status:
     where = store.where
-    stand = stands(connection, where)
-    epoch = current_epoch(connection, stand["epoch"], where)
+    row = vault_row(connection, where)
+    epoch = read_epoch(connection, row["epoch"], where)
     for part in ("batches", "releases"):
         check_part(connection, part, where)
     batches = tables.batches
-    batch = row_of(connection, sa.select(batches).where(batches.c.version == stand["version"]))
+    batch = row_of(connection, sa.select(batches).where(batches.c.version == row["version"]))
     if batch is None:
         raise damaged(where, "its log is not what was stored")
     last = last_release(connection)
     since = batches.c.version > (0 if last is None else last["version"])
     sums = [sa.func.coalesce(sa.func.sum(batches.c[name]), 0) for name in ("inserted", "updated", "deleted")]
-    several, inserted, updated, deleted = connection.execute(sa.select(sa.func.count(), *sums).where(since)).one()
+    count, inserted, updated, deleted = connection.execute(sa.select(sa.func.count(), *sums).where(since)).one()
     outside = json.loads(batch["outside"])
     many = [name for name, share in outside.items() if share >= MANY_OUTSIDE]
     notes = [
@@ -41,7 +43,7 @@ def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Sta
     ]
     return Status(
         vault=where,
-        version=stand["version"],
+        version=row["version"],
         epoch=epoch.number,
         records=batch["records"],
         groups=batch["groups"],
@@ -58,11 +60,11 @@ def status(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Sta
         notes=notes,
         last_release=None if last is None else last["number"],
         last_published=None if last is None else last["published"],
-        changes_since=int(several),
+        changes_since=int(count),
         inserted_since=int(inserted),
         updated_since=int(updated),
         deleted_since=int(deleted),
-        source_position=stand["source_position"],
+        source_position=row["source_position"],
         keys_hashed=keys_hashed,
         size=store.backend.size(connection),
     )

@@ -2,7 +2,7 @@
 
 A label may be a value as it was (a city, a postal code, a set of them). Who else was in a group when a release showed
 it is known from records and memberships; where that is nobody who could still be shown, the group is taken out of the
-sheet that says what it looked like.
+snapshot that says what it looked like.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.vault.releases.snapshots import Sheet, sheet
-from shoal.vault.state.load import stands
-from shoal.vault.state.save import Saving, Sums, restand
+from shoal.vault.releases.snapshots import Snapshot, make_snapshot
+from shoal.vault.state.save import Saving
 from shoal.vault.store import tables
-from shoal.vault.store.checksums import seal_rows
-from shoal.vault.store.store import Store, chunks, rows_among
+from shoal.vault.store.queries import chunks, rows_among
+from shoal.vault.store.store import Store
 
 Longs = NDArray[np.int64]
 NOBODY = np.zeros(0, np.int64)
@@ -53,16 +52,16 @@ def forget_unused(saving: Saving, members_now: Callable[[Longs], Longs]) -> None
     emptied = np.unique(np.concatenate([np.setdiff1d(gone.at(version), staying.at(version)) for version in shown]))
     if not len(emptied):
         return
-    sheets = _sheet_groups(saving.connection)
-    needed = _needed(sheets, staying, shown)
-    for version, (_, named) in sheets.items():
+    snapshots = _snapshot_groups(saving.connection)
+    needed = _needed(snapshots, staying, shown)
+    for version, (_, named) in snapshots.items():
         unused = np.isin(named, emptied) & ~np.isin(named, needed[version])
         if unused.any():
-            _rewrite(saving.store, saving.connection, saving.sums, version, ~unused)
+            _rewrite(saving.store, saving.connection, version, ~unused)
 
 
 def forget_all_unused(store: Store, connection: sa.Connection) -> None:
-    """The same for the whole history; and sheets of format 1 had labels beside those of their own groups."""
+    """The same for the whole history; and snapshots of format 1 had labels beside those of their own groups."""
     records, memberships = tables.records, tables.memberships
     now = [row for some in chunks(connection, records, tables.GROUP) for row in zip(*some, strict=True)]
     there = {row[0] for row in now}
@@ -70,12 +69,10 @@ def forget_all_unused(store: Store, connection: sa.Connection) -> None:
     past = [row for some in chunks(connection, memberships, tables.MEMBERSHIP) for row in zip(*some, strict=True)]
     stays = [(group, since, FOREVER) for _, group, since in now]
     stays += [(group, since, until) for number, since, until, group in past if number in there]
-    sheets = _sheet_groups(connection)
-    needed = _needed(sheets, Stays.of(stays), _shown_versions(connection))
-    sums = Sums(stands(connection, store.where)["sums"])
-    for version, (_, named) in sheets.items():
-        _rewrite(store, connection, sums, version, np.isin(named, needed[version]))
-    restand(connection, store.where, sums=sums.text())
+    snapshots = _snapshot_groups(connection)
+    needed = _needed(snapshots, Stays.of(stays), _shown_versions(connection))
+    for version, (_, named) in snapshots.items():
+        _rewrite(store, connection, version, np.isin(named, needed[version]))
 
 
 def _shown_versions(connection: sa.Connection) -> list[int]:
@@ -96,8 +93,8 @@ def _staying(connection: sa.Connection, groups: Longs, now: Longs) -> Stays:
     return Stays.of(stays)
 
 
-def _sheet_groups(connection: sa.Connection) -> dict[int, tuple[int, Longs]]:
-    """Of each sheet, by its version: the one it builds on, and the groups that it names."""
+def _snapshot_groups(connection: sa.Connection) -> dict[int, tuple[int, Longs]]:
+    """Of each snapshot, by its version: the one it builds on, and the groups that it names."""
     return {
         version: (base, np.frombuffer(groups, "<i8").astype(np.int64))
         for some in chunks(connection, tables.classes, ("version", "base", "groups"))
@@ -105,27 +102,22 @@ def _sheet_groups(connection: sa.Connection) -> dict[int, tuple[int, Longs]]:
     }
 
 
-def _needed(sheets: Mapping[int, tuple[int, Longs]], staying: Stays, shown: Sequence[int]) -> dict[int, Longs]:
-    """Of each sheet, the groups that a release goes by in which somebody is left; `sheets.looks_at` says which does."""
-    found: dict[int, list[Longs]] = {version: [] for version in sheets}
+def _needed(snapshots: Mapping[int, tuple[int, Longs]], staying: Stays, shown: Sequence[int]) -> dict[int, Longs]:
+    """Of each snapshot, the groups in which somebody is left whom a release shows by it (as `labels_at` finds it)."""
+    found: dict[int, list[Longs]] = {version: [] for version in snapshots}
     for version in shown:
-        until = [number for number in sheets if number <= version]
+        until = [number for number in snapshots if number <= version]
         unseen = staying.at(version)
-        for number in reversed([one for one in until if one >= sheets[until[-1]][0]]):
-            here = np.intersect1d(unseen, sheets[number][1])
+        for number in reversed([one for one in until if one >= snapshots[until[-1]][0]]):
+            here = np.intersect1d(unseen, snapshots[number][1])
             found[number].append(here)
             unseen = np.setdiff1d(unseen, here)
     return {version: np.unique(np.concatenate([NOBODY, *some])) for version, some in found.items()}
 
 
-def _rewrite(store: Store, connection: sa.Connection, sums: Sums, version: int, keep: NDArray[np.bool_]) -> None:
-    """Store a sheet with some of its groups only."""
-    classes = tables.classes
-    (row,) = rows_among(connection, classes, tables.CLASSES, "version", np.array([version]))
-    old = Sheet(*row)
-    looks = old.looks(store.where)
-    new = sheet(old.version, old.base, looks.only(keep))
-    sums.remove("classes", seal_rows([old]))
-    sums.add("classes", seal_rows([new]))
-    connection.execute(sa.delete(classes).where(classes.c.version == version))
-    store.insert(connection, classes, tables.CLASSES, [new])
+def _rewrite(store: Store, connection: sa.Connection, version: int, keep: NDArray[np.bool_]) -> None:
+    """Store a snapshot with some of its groups only."""
+    (row,) = store.delete(connection, tables.classes, "version", np.array([version]))
+    old = Snapshot(*row)
+    new = make_snapshot(old.version, old.base, old.labels(store.where).only(keep))
+    store.insert(connection, tables.classes, tables.CLASSES, [new])

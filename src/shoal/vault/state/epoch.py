@@ -1,26 +1,25 @@
-"""Schemas and settings as JSON, and back: what an epoch is made of."""
+"""An epoch: what records are held to, and what is frozen as long as it is; a row of the table `epochs`."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import date
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import sqlalchemy as sa
 
 from shoal.anonymize import rules_for
-from shoal.errors import InternalError
-from shoal.hierarchies import FlatValues, Hierarchy, IntervalLevels
-from shoal.hierarchies.computed import PrefixLevels
-from shoal.hierarchies.declared import DeclaredTree
 from shoal.maintain.live import Settings
 from shoal.privacy.sensitive import Distribution
-from shoal.schema import Column, ColumnType, Schema
+from shoal.schema import Schema
+from shoal.vault.state.schema_json import schema_facts, schema_from
+from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
+from shoal.vault.store.queries import row_of
+from shoal.vault.store.rows import as_json, digest
 
 PARTS = ("schema", "settings", "layout", "frozen")
 ASKED = ("l", "t", "diversity", "c", "alpha")
@@ -40,7 +39,7 @@ class Epoch:
     method: str | None
     seed: int | None
     order: list[str]  # of the published columns
-    carried: pa.Schema  # types of the columns that are published as they are
+    passthrough: pa.Schema  # types of the columns that are published as they are
     domains: Mapping[str, tuple[float, float]]  # of quasi-identifiers that are numbers or days
     reference: dict[str, Distribution] | None
     files: Sequence[str] = ()  # that the schema came from: no release is written over them
@@ -51,8 +50,8 @@ class Epoch:
         return Settings(self.k, rules_for(self.schema, self.asked), self.measure, self.maintainer, self.method, seed)
 
     def layout(self) -> dict[str, Any]:
-        """The order of the published columns, and the types of the carried ones."""
-        types = base64.b64encode(self.carried.serialize().to_pybytes()).decode()
+        """The order of the published columns, and the types of the passthrough columns."""
+        types = base64.b64encode(self.passthrough.serialize().to_pybytes()).decode()
         return {"order": self.order, "carried": types}
 
     def row(self) -> dict[str, Any]:
@@ -85,7 +84,7 @@ class Epoch:
             raise damaged(where, "its settings are not what was stored")
         parts = {name: json.loads(row[name]) for name in PARTS}
         settings, frozen = parts["settings"], parts["frozen"]
-        order, carried = layout_from(row["layout"])
+        order, passthrough = layout_from(row["layout"])
         reference = frozen["reference"]
         if reference is not None:
             reference = {name: dict(known) for name, known in reference.items()}
@@ -95,7 +94,7 @@ class Epoch:
             schema_from(parts["schema"]),
             **settings,
             order=order,
-            carried=carried,
+            passthrough=passthrough,
             domains={name: (low, high) for name, (low, high) in frozen["domains"].items()},
             reference=reference,
         )
@@ -106,78 +105,8 @@ def layout_from(text: str) -> tuple[list[str], pa.Schema]:
     return layout["order"], pa.ipc.read_schema(pa.py_buffer(base64.b64decode(layout["carried"])))
 
 
-def as_json(facts: object) -> str:
-    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _plain(number: Any) -> object:
-    """A number of numpy's is a number."""
-    return number.item()
-
-
-def digest(row: Mapping[str, Any]) -> str:
-    """The SHA-256 of a row, but for the column that keeps it."""
-    return hashlib.sha256(as_json({name: row[name] for name in sorted(row) if name != "sha256"}).encode()).hexdigest()
-
-
-def schema_facts(schema: Schema) -> dict[str, Any]:
-    return {
-        "missing": list(schema.missing),
-        "header": schema.header,
-        "columns": {name: _column_facts(column) for name, column in schema.columns.items()},
-    }
-
-
-def schema_from(facts: Mapping[str, Any]) -> Schema:
-    columns = {}
-    for name, given in facts["columns"].items():
-        described = dict(given)
-        if "hierarchy" in described:
-            described["hierarchy"] = _hierarchy(described["hierarchy"])
-        columns[name] = Column(**described)
-    return Schema(columns, missing=facts["missing"], header=facts["header"])
-
-
-def _column_facts(column: Column) -> dict[str, Any]:
-    """What differs from the default; a hierarchy as what it says, not as the file that it came from."""
-    facts: dict[str, Any] = {}
-    for known in fields(Column):
-        value = getattr(column, known.name)
-        if not known.init or known.name == "hierarchy" or value == known.default:
-            continue
-        if isinstance(value, list | tuple):
-            value = [str(item) if isinstance(item, date) else item for item in value]
-        facts[known.name] = str(value) if known.name in ("role", "type") else value
-    made_from_fields = column.type == ColumnType.PREFIX or column.levels is not None
-    if column.grower is not None and not made_from_fields:
-        facts["hierarchy"] = _hierarchy_facts(column.grower)
-    return facts
-
-
-def _hierarchy_facts(hierarchy: Hierarchy) -> dict[str, Any]:
-    rule = hierarchy.rule
-    if isinstance(rule, FlatValues):
-        return {"flat": None if rule.values is None else list(rule.values)}
-    if isinstance(rule, DeclaredTree):
-        return {"tree": [list(path) for path in rule.paths]}
-    if isinstance(rule, PrefixLevels):
-        return {"prefix": True}
-    if isinstance(rule, IntervalLevels):
-        return {"intervals": [list(rule.widths), rule.origin]}
-    return {"dates": list(rule.levels)}
-
-
-def _hierarchy(facts: Mapping[str, Any]) -> Hierarchy:
-    ((kind, given),) = facts.items()
-    match kind:
-        case "flat":
-            return Hierarchy.flat(given)
-        case "tree":
-            return Hierarchy(DeclaredTree(tuple(tuple(path) for path in given)))
-        case "prefix":
-            return Hierarchy.prefix()
-        case "intervals":
-            return Hierarchy.intervals(*given)
-        case "dates":
-            return Hierarchy.dates(given)
-    raise InternalError(f"a hierarchy of the unknown kind {kind!r} is stored.")
+def read_epoch(connection: sa.Connection, number: int, where: str) -> Epoch:
+    row = row_of(connection, sa.select(tables.epochs).where(tables.epochs.c.number == number))
+    if row is None:
+        raise damaged(where, "its settings are lost")
+    return Epoch.from_row(row, where)

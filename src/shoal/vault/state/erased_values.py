@@ -1,4 +1,4 @@
-"""What the epoch froze still names values: when the last one who had a sensitive value is deleted, its name goes too.
+"""Names of values go with the last one who had them, from what the epoch froze and what releases were said to be.
 
 Closeness is measured against the distribution that sensitive columns had when the epoch began, value by value. A value
 that nobody has any more keeps its share there, but not its name: where all values are equally far apart, any name does;
@@ -14,27 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.maintain.live import LivePartition
-from shoal.privacy.requirements import CLOSENESS
 from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axis
 from shoal.records.normalize import as_text
 from shoal.records.spelling import one_spelling
 from shoal.schema import Column
 from shoal.vault.state.dictionary import declared_values
 from shoal.vault.state.epoch import Epoch
+from shoal.vault.store.rows import as_json
 
 ERASED = "erased value "
 
 
-def kept_reference(live: LivePartition) -> dict[str, Distribution] | None:
-    """Of what a live partition compares with, what closeness needs: no other rule asks for it."""
-    columns = {rule.column for rule in live.settings.rules if rule.model == CLOSENESS}
-    if live.reference is None or not columns:
-        return None
-    return {name: known for name, known in live.reference.items() if name in columns}
-
-
 def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, Distribution] | None:
-    """The epoch's reference when records with these carried values (as JSON) have gone from the live partition."""
+    """The epoch's reference when records with these passthrough values (as JSON) have gone from the live partition."""
     reference = epoch.reference
     if not gone or not reference:
         return reference
@@ -91,3 +83,11 @@ def without(known: Distribution, lost: Iterable[str], *, in_order: bool) -> Dist
     if waiting:
         shares[next(iter(shares))] += waiting
     return shares
+
+
+def without_domains(manifest: str) -> str:
+    """An end of a published domain may have been the value of somebody who is erased."""
+    facts = json.loads(manifest)
+    for column in facts["columns"].values():
+        column.pop("domain", None)
+    return as_json(facts)

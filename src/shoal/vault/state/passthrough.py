@@ -1,4 +1,4 @@
-"""Columns that are published as they are, as JSON: one text per record, every value in it a text.
+"""Passthrough columns, which are published as they are, as JSON: one text per record, every value in it a text.
 
 Arrow writes a value of any plain type as text and reads it back; the types are kept with the epoch.
 """

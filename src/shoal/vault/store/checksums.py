@@ -1,4 +1,4 @@
-"""Seals: checksums that follow their rows.
+"""Checksums that follow their rows.
 
 A row is hashed together with its number, and the hashes of all rows are added up (modulo 2⁶⁴). So the sum of a table of
 a million rows follows a change of a hundred by what those hundred were and are, and it does not depend on the order of
@@ -23,7 +23,7 @@ WORD = (1 << 64) - 1
 NOTHING = 1 << 33  # no text has this checksum
 
 
-def seal(numbers: Sequence[int] | NDArray[np.integer], *fields: Field) -> int:
+def checksum(numbers: Sequence[int] | NDArray[np.integer], *fields: Field) -> int:
     """The sum over rows with these numbers and fields: texts, bytes, whole numbers or None."""
     hashes = _mixed(np.asarray(numbers, np.int64).astype(np.uint64))
     for field in fields:
@@ -31,12 +31,12 @@ def seal(numbers: Sequence[int] | NDArray[np.integer], *fields: Field) -> int:
     return int(hashes.sum(dtype=np.uint64)) & WORD
 
 
-def seal_rows(rows: Sequence[tuple[Any, ...]]) -> int:
+def checksum_of_rows(rows: Sequence[tuple[Any, ...]]) -> int:
     """The same for rows, each with its number first."""
-    return seal(*zip(*rows, strict=True)) if rows else 0
+    return checksum(*zip(*rows, strict=True)) if rows else 0
 
 
-def content_seal(table: pa.Table) -> int:
+def content_checksum(table: pa.Table) -> int:
     """A checksum of a table: names, types, values and their order; the same however its memory is laid out."""
     found = 0
     for name in table.column_names:
@@ -62,7 +62,7 @@ def _bytes(texts: pa.Array) -> memoryview:
     return memoryview(content)[int(ends[0]) : int(ends[-1])]
 
 
-def moved(total: int, *, added: int = 0, removed: int = 0) -> int:
+def adjusted(total: int, *, added: int = 0, removed: int = 0) -> int:
     """The sum when rows have come and gone."""
     return (total + added - removed) & WORD
 

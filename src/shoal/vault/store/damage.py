@@ -23,7 +23,7 @@ def damaged(where: str, what: str) -> Damaged:
 
 @contextmanager
 def readable(where: str) -> Iterator[None]:
-    """Around reading: what has no sense any more is damage as well, before any seal has been looked at."""
+    """Around reading: what has no sense any more is damage as well, before any checksum has been looked at."""
     try:
         yield
         return

@@ -17,9 +17,10 @@ import sqlalchemy as sa
 
 from shoal.errors import VaultBusy, VaultError
 from shoal.files import drafting, new_mark, prefix, sweep_mark
-from shoal.vault.state.save import now
 from shoal.vault.store import tables
-from shoal.vault.store.store import Store, rows_of
+from shoal.vault.store.queries import rows_of
+from shoal.vault.store.rows import now
+from shoal.vault.store.store import Store
 
 LONGEST_WAIT = 60.0  # seconds, for a writer whose commit is a large one
 SOON = timedelta(hours=1)  # a draft that was noted before has been begun by now, if it ever will be

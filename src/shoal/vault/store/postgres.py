@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from shoal.errors import ParameterError, VaultBusy, VaultError
 from shoal.vault.store import tables
 from shoal.vault.store.head import Head
-from shoal.vault.store.store import Row
+from shoal.vault.store.queries import Row
 
 DEFAULT_SCHEMA = "shoal"
 COPIED = 200  # rows from which on COPY is worth its beginning
@@ -162,7 +162,7 @@ class Postgres:
         return VaultError(message, hint=hint, file=self.where)
 
     def integrity(self) -> list[str]:
-        return []  # the server's own matter; the seals are checked all the same
+        return []  # the server's own matter; checksums are checked all the same
 
     def compact(self) -> None:
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +26,7 @@ from shoal.files import HEAD
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
 from shoal.vault.store.head import Head, acknowledge, acknowledged_head
-from shoal.vault.store.store import Row
+from shoal.vault.store.queries import Row
 
 IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
@@ -155,7 +156,7 @@ class Sqlite:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
-    def settle(self) -> None:
+    def checkpoint(self) -> None:
         """Bring everything into the one file, and close it."""
         with self.engine.connect() as connection:
             busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").first()
@@ -178,7 +179,7 @@ class Sqlite:
     def replace_by(self, draft: Path) -> None:
         """Put a complete vault in the place of this file, whatever that is. It is there, or what was there still is."""
         if self._beside("-wal").exists():  # it would be taken for the new file's own: first into its own file with it
-            self.settle()
+            self.checkpoint()
             for suffix in BESIDE:
                 self._beside(suffix).unlink(missing_ok=True)
         draft.replace(self.path)
@@ -219,7 +220,7 @@ class Sqlite:
         compiled: Any = statement.compile(dialect=connection.dialect)  # type: ignore[attr-defined]
         order = [list(names).index(name) for name in compiled.positiontup]
         if order != list(range(len(names))):
-            rows = [tuple(row[i] for i in order) for row in rows]
+            rows = list(map(itemgetter(*order), rows))
         connection.exec_driver_sql(str(compiled), list(rows))
 
     def explained(self, problem: DBAPIError) -> VaultError:

@@ -49,7 +49,7 @@ vault = Table(
     Column("next_values", Text, nullable=False),  # JSON: the same for the values of each quasi-identifier, in an epoch
     Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
     Column("source_position", Text),  # how far a source has been followed; opaque
-    Column("sums", Text, nullable=False),  # JSON: a seal for each part of the tables, see checksums.py
+    Column("sums", Text, nullable=False),  # JSON: a checksum for each part of the tables, see parts.py
     Column("sha256", Text, nullable=False),  # of this row
 )
 
@@ -61,7 +61,7 @@ epochs = Table(
     Column("version", BigInteger, nullable=False),  # the first batch of the epoch
     Column("schema", Text, nullable=False),  # JSON: roles, types, hierarchies
     Column("settings", Text, nullable=False),  # JSON: k, rules, measure, maintainer, method, seed
-    Column("layout", Text, nullable=False),  # JSON: the order of the published columns; types of the carried ones
+    Column("layout", Text, nullable=False),  # JSON: order of the published columns; types of the passthrough columns
     Column("frozen", Text, nullable=False),  # JSON: domains; the reference distribution of t-closeness
     Column("sha256", Text, nullable=False),  # of all above
 )
@@ -85,7 +85,8 @@ records = Table(
     Column("key", Text, nullable=False),  # the holder's, or its keyed hash
     Column("person", Text),  # whose record it is, in the same way; null: the schema does not say
     Column("cells", LargeBinary, nullable=False),  # numbers in `dictionary`, four bytes each, little-endian
-    Column("carried", Text, nullable=False),  # JSON: sensitive and insensitive columns, every value as text
+    # JSON: the passthrough columns (sensitive and insensitive), every value as text
+    Column("carried", Text, nullable=False),
     Column("group_id", BigInteger, nullable=False),
     Column("since", BigInteger, nullable=False),  # the version from which on it is in this group
 )
@@ -113,13 +114,13 @@ memberships = Table(
     **COMPACT,
 )
 
-# What groups look like from a release on, until a later one shows them otherwise: a sheet for each release that shows
-# a group otherwise than the one before. One row for a release, not for a group, because there are so many of those.
+# What groups look like from a release on, until a later one shows them otherwise: a snapshot for each release that
+# shows a group otherwise than the one before. One row for a release, not for a group: there are so many of those.
 classes = Table(
     "classes",
     metadata,
     Column("version", BigInteger, primary_key=True, autoincrement=False),  # of the release
-    Column("base", BigInteger, nullable=False),  # the last sheet that has all groups of its release; maybe this one
+    Column("base", BigInteger, nullable=False),  # the last snapshot that has all groups of its release; maybe this one
     Column("groups", LargeBinary, nullable=False),  # their numbers, eight bytes each, little-endian, rising
     Column("cells", LargeBinary, nullable=False),  # their published quasi-identifiers: an Arrow stream
     Column("checksum", BigInteger, nullable=False),  # of the row: Arrow does not read what is damaged, it crashes
@@ -166,7 +167,7 @@ releases = Table(
     Column("published", Text, nullable=False),  # UTC
     Column("shuffle_key", LargeBinary, nullable=False),  # repeats the order of the rows
     Column("manifest", Text, nullable=False),  # JSON: what the recipient was told
-    Column("layout", Text, nullable=False),  # JSON, as in `epochs`: order of the columns, types of the carried ones
+    Column("layout", Text, nullable=False),  # JSON, as in `epochs`
     Column("sha256", Text, nullable=False),  # of the file as it was written
     Column("content", BigInteger),  # a checksum of the rows as they were; null: a column was taken out since
     Column("rows", BigInteger, nullable=False),
@@ -192,7 +193,7 @@ drafts = Table(
     Column("begun", Text, nullable=False),  # UTC
 )
 
-# The columns in which rows are written, read and sealed; the first is a number.
+# The columns in which rows are written, read and summed; the first is a number.
 RECORD = ("id", "key", "person", "cells", "carried", "group_id", "since")
 GROUP = ("id", "group_id", "since")  # of a record
 PAST_RECORD = ("id", "key", "carried")
