@@ -31,7 +31,7 @@ from shoal.vault.state.start import save_all, started
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
 from shoal.vault.store.queries import chunks, rows_of
-from shoal.vault.store.rows import as_json
+from shoal.vault.store.rows import Record, as_json
 from shoal.vault.store.store import Store
 from shoal.vault.store.vault_row import refuse_newer, vault_row
 
@@ -106,7 +106,7 @@ def replace_all(saving: Saving, schema: Schema) -> None:
     """The records of the epoch before go; what releases show of them stays, but for what is an identifier now."""
     records = tables.records
     for columns in chunks(saving.connection, records, tables.RECORD):
-        saving.retire(list(zip(*columns, strict=True)))
+        saving.retire([Record(*row) for row in zip(*columns, strict=True)])
     saving.store.clear(saving.connection, records)
     _thaw(saving)
     hidden = set(schema.names(Role.IDENTIFIER))

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from shoal.records.changes import Arrivals
 from shoal.records.growing import Grown
 from shoal.schema import Role
-from shoal.vault.state.dictionary import Dictionary, Value, grow_by
+from shoal.vault.state.codebooks import grow_by
+from shoal.vault.state.dictionary import Dictionary, Value
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.load import codes_of, load, unpacked
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
-from shoal.vault.store.queries import Row, rows_among
+from shoal.vault.store.queries import rows_among
+from shoal.vault.store.rows import Record
 from shoal.vault.store.vault_row import vault_row
 
 MOST_FOLLOWED = 4  # if more than one record in so many has changed, everything is read
@@ -35,7 +37,7 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
     if epoch.version != state.epoch.version or epoch.reference != state.epoch.reference:
         return load(connection, where)  # it has begun anew, because there were too few records; or a value is erased
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
-    _take_over(connection, state, epoch, touched, sorted(rows), where)
+    _take_over(connection, state, epoch, touched, sorted(map(Record._make, rows)), where)
     state.live.next_id = row["next_id"]
     state.dictionary.continue_at(json.loads(row["next_values"]))
     state.version, state.epoch = row["version"], epoch
@@ -57,17 +59,17 @@ def _take_over(
     state: State,
     epoch: Epoch,
     touched: NDArray[np.int64],
-    rows: list[Row],
+    records: list[Record],
     where: str,
 ) -> None:
-    """Let the live partition be what the rows of the touched records say."""
+    """Let the live partition be what the touched records say."""
     live, dictionary = state.live, state.dictionary
     alive = live.alive()
     at = np.flatnonzero(np.isin(live.ids[alive], touched))
     slots = dict(zip(live.ids[alive[at]].tolist(), alive[at].tolist(), strict=True))
-    coming = [row for row in rows if row[0] not in slots]
-    staying = [row for row in rows if row[0] in slots]
-    leaving = set(slots.values()) - {slots[row[0]] for row in staying}
+    coming = [record for record in records if record.id not in slots]
+    staying = [record for record in records if record.id in slots]
+    leaving = set(slots.values()) - {slots[record.id] for record in staying}
     gone = [key for key, slot in live.keys.items() if slot in leaving]
     gone_codes = live.codes[[live.keys[key] for key in gone]]
     gone_ids = [
@@ -79,25 +81,25 @@ def _take_over(
         grow_by(book, book.column, [value.value for value in new if value.name == book.name], epoch.schema)
         for book in live.books
     ]
-    cells = unpacked(tuple(row[3] for row in coming), len(live.books), where)
+    cells = unpacked(tuple(record.cells for record in coming), len(live.books), where)
     dictionary.know(new)
     codes = codes_of(cells, [each.book for each in grown], dictionary, where)
     for j, column in enumerate(dictionary.columns):
         column.count(cells[:, j], gone_ids[j])
     arrivals = Arrivals(
         gone,
-        [row[1] for row in coming],
+        [record.key for record in coming],
         [],
         [Grown(each.book, each.moved, codes[:, j]) for j, each in enumerate(grown)],
-        from_texts([row[4] for row in coming], epoch.passthrough, where),
-        [row[2] for row in coming] if epoch.schema.names(Role.PERSON) else None,
+        from_texts([record.carried for record in coming], epoch.passthrough, where),
+        [record.person for record in coming] if epoch.schema.names(Role.PERSON) else None,
     )
     live.follow(
         arrivals,
-        np.array([row[0] for row in coming], np.int64),
-        np.array([row[5] for row in coming], np.int32),
-        np.array([slots[row[0]] for row in staying], np.int32),
-        np.array([row[5] for row in staying], np.int32),
+        np.array([record.id for record in coming], np.int64),
+        np.array([record.group_id for record in coming], np.int32),
+        np.array([slots[record.id] for record in staying], np.int32),
+        np.array([record.group_id for record in staying], np.int32),
     )
 
 

@@ -20,7 +20,8 @@ from shoal.progress import SILENT, Progress
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
 from shoal.schema import Role
-from shoal.vault.state.dictionary import Cells, Dictionary, Value, books_of
+from shoal.vault.state.codebooks import books_of
+from shoal.vault.state.dictionary import Cells, Dictionary, Value
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.state.state import State

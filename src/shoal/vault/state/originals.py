@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from shoal.records.changes import key_of
 from shoal.schema import Role
-from shoal.vault.state.dictionary import typed
+from shoal.vault.state.codebooks import typed
 from shoal.vault.state.epoch import Epoch
 from shoal.vault.state.load import load_dictionary, unpacked
 from shoal.vault.state.passthrough import from_texts

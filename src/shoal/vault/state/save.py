@@ -26,7 +26,7 @@ from shoal.vault.state.passthrough import to_texts
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
 from shoal.vault.store.queries import Row, rows_among
-from shoal.vault.store.rows import as_json, now
+from shoal.vault.store.rows import Record, as_json, now
 from shoal.vault.store.store import Store
 from shoal.vault.store.vault_row import update_vault_row
 
@@ -49,18 +49,18 @@ class Saving:
 
     def remove(self, gone: NDArray[np.int64], replaced: NDArray[np.int64]) -> None:
         """Records with these numbers go; those of `replaced` live on in a new version."""
-        rows = self.store.delete(self.connection, tables.records, "id", gone)
+        records = list(map(Record._make, self.store.delete(self.connection, tables.records, "id", gone)))
         updated = set(replaced.tolist())
-        self.retire([row for row in rows if row[0] in updated])
-        deleted = [row for row in rows if row[0] not in updated]
-        self._remember_groups([(row[0], row[5], row[6]) for row in deleted])
-        self.gone = [row[4] for row in rows]
-        self._erase([row[0] for row in deleted], [row[1] for row in deleted])
+        self.retire([record for record in records if record.id in updated])
+        deleted = [record for record in records if record.id not in updated]
+        self._remember_groups([(record.id, record.group_id, record.since) for record in deleted])
+        self.gone = [record.carried for record in records]
+        self._erase([record.id for record in deleted], [record.key for record in deleted])
 
-    def retire(self, rows: Sequence[Row]) -> None:
-        """Rows (as RECORD has them) will be replaced by newer ones: what releases show of them stays."""
-        self._remember_values(rows)
-        self._remember_groups([(row[0], row[5], row[6]) for row in rows])
+    def retire(self, records: Sequence[Record]) -> None:
+        """Records will be replaced by newer versions: what releases show of them stays."""
+        self._remember_values(records)
+        self._remember_groups([(record.id, record.group_id, record.since) for record in records])
 
     def move(self, ids: NDArray[np.int64], groups: NDArray[np.integer]) -> None:
         """Records are in other groups."""
@@ -154,13 +154,16 @@ class Saving:
         shown = [(number, since, self.version, group) for number, group, since in rows if since <= self.published]
         self.store.insert(self.connection, tables.memberships, tables.MEMBERSHIP, shown)
 
-    def _remember_values(self, rows: Sequence[Row]) -> None:
+    def _remember_values(self, records: Sequence[Record]) -> None:
         """What records were that are replaced, if a release shows them, now or in an earlier group."""
-        unsure = np.array([row[0] for row in rows if row[6] > self.published], np.int64)
-        earlier = {
-            row[0] for row in rows_among(self.connection, tables.memberships, ["record_id"], "record_id", unsure)
-        }
-        kept = [(row[0], row[1], row[4]) for row in rows if row[6] <= self.published or row[0] in earlier]
+        unsure = np.array([record.id for record in records if record.since > self.published], np.int64)
+        members = rows_among(self.connection, tables.memberships, ["record_id"], "record_id", unsure)
+        earlier = {number for (number,) in members}
+        kept = [
+            (record.id, record.key, record.carried)
+            for record in records
+            if record.since <= self.published or record.id in earlier
+        ]
         self.store.insert(self.connection, tables.past_records, tables.PAST_RECORD, kept)
 
     def _erase(self, ids: Sequence[int], keys: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Rows that are stored with a digest of their own, and JSON in them."""
+"""Rows: those of records by the names of their columns; JSON in them, and digests of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Record(NamedTuple):
+    """A row of the table `records`, as tables.RECORD has it."""
+
+    id: int
+    key: str
+    person: Any  # a text; None: the schema does not say whose it is
+    cells: bytes
+    carried: str
+    group_id: int
+    since: int
 
 
 def as_json(facts: object) -> str:

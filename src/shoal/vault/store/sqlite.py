@@ -27,31 +27,12 @@ from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
 from shoal.vault.store.head import Head, acknowledge, acknowledged_head
 from shoal.vault.store.queries import Row
+from shoal.vault.store.sqlite_errors import explained
 
 IN_MEMORY = ":memory:"
 BUSY_MS = 10_000  # a writer holds the database itself for as long as a commit takes
 CACHE_KIB = 64 * 1024
 BESIDE = ("-wal", "-shm", "-journal")
-
-NO_ROOM = ("there is no room left on the disk; what the vault holds is as it was.", "Make room, and do it again.")
-UNREADABLE = ("the vault is damaged: SQLite cannot read it.", "Restore a backup: shoal restore BACKUP VAULT.")
-
-# What SQLite's errors mean, by a part of their text or code. (Texts may quote a value: they are not passed on.)
-MEANINGS = {
-    "full": NO_ROOM,
-    "shmsize": NO_ROOM,  # for the index of the write-ahead log
-    "readonly": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
-    "read-only": ("the vault cannot be written to: the file, its folder or its disk is read-only.", None),
-    "not a database": ("is not a vault.", None),
-    "malformed": UNREADABLE,
-    "could not decode": UNREADABLE,
-    "notadb": UNREADABLE,
-    "corrupt": UNREADABLE,
-    "ioerr_short_read": UNREADABLE,
-    "unable to open": ("the vault cannot be opened.", "Do the folder and the file exist, and are they yours?"),
-    "no such table": ("is not a vault: it has other tables, or none.", None),
-    "no such column": ("is not a vault: its tables are different.", None),
-}
 
 
 class Sqlite:
@@ -224,14 +205,7 @@ class Sqlite:
         connection.exec_driver_sql(str(compiled), list(rows))
 
     def explained(self, problem: DBAPIError) -> VaultError:
-        text = f"{problem.orig} {getattr(problem.orig, 'sqlite_errorname', '')}".lower()
-        if "locked" in text or "busy" in text:
-            return VaultBusy("the database is locked by another program.", hint="Try again.", file=self.where)
-        for part, (message, hint) in MEANINGS.items():
-            if part in text:
-                return VaultError(message, hint=hint, file=self.where)
-        kind = getattr(problem.orig, "sqlite_errorname", type(problem.orig).__name__)
-        return VaultError(f"the vault cannot be used: {kind}.", file=self.where)
+        return explained(problem, self.where)
 
     def integrity(self) -> list[str]:
         """SQLite's own check of its pages and indexes."""
