@@ -191,7 +191,7 @@ def test_a_full_disk_while_a_backup_is_finished_is_said(tmp_path: Path, monkeypa
         raise sqlite3.OperationalError("database or disk is full")
 
     with make(tmp_path / "v") as vault:
-        monkeypatch.setattr(Sqlite, "settle", full)
+        monkeypatch.setattr(Sqlite, "checkpoint", full)
         with pytest.raises(VaultError, match="no room left"):
             vault.backup(tmp_path / "copy")
         assert hidden(tmp_path) == []
