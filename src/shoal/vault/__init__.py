@@ -8,4 +8,8 @@
 - `store/`: SQLite and PostgreSQL, the tables (`tables.py` describes what is stored), their checksums
 
 Beside it: what a vault tells (`facts.py`), hashes of keys (`keys.py`), the holder's own files (`private_files.py`).
+
+Words: an *epoch* is what records are held to, until the vault is rebased; a *batch* raises the *version* by one; a
+*part* is some columns of a table that have a checksum of their own; a *snapshot* is what a release looked like;
+*passthrough columns* are published as they are.
 """

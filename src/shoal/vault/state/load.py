@@ -28,7 +28,7 @@ from shoal.vault.state.state import State
 from shoal.vault.store import tables
 from shoal.vault.store.checksums import adjusted, checksum, checksum_of_rows
 from shoal.vault.store.damage import damaged
-from shoal.vault.store.integrity import check_sum, in_order, stored_sums
+from shoal.vault.store.integrity import compare_checksum, in_order, stored_sums
 from shoal.vault.store.parts import parts_of
 from shoal.vault.store.queries import chunks
 from shoal.vault.store.vault_row import vault_row
@@ -68,7 +68,7 @@ def load_dictionary(connection: sa.Connection, sums: Mapping[str, int], where: s
         for columns in chunks(connection, tables.dictionary, tables.VALUE)
         for row in zip(*columns, strict=True)
     ]
-    check_sum(where, sums, "dictionary", checksum_of_rows(values), "values")
+    compare_checksum(where, sums, "dictionary", checksum_of_rows(values), "values")
     return values
 
 
@@ -111,7 +111,7 @@ def load_records(
         passthrough.append(from_texts(texts, epoch.passthrough, where))
         progress.advance(len(ids))
     for part in parts:
-        check_sum(where, sums, part.name, found[part.name], part.what)
+        compare_checksum(where, sums, part.name, found[part.name], part.what)
     together = np.concatenate(numbers, axis=1) if numbers else np.zeros((3, 0), np.int64)
     return Stored(
         together[0],

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from shoal.vault.state.follow import MOST_FOLLOWED, touched_since
 from shoal.vault.store import tables
 from shoal.vault.store.checksums import adjusted, checksum
-from shoal.vault.store.integrity import check_sum, in_order, stored_sums
+from shoal.vault.store.integrity import compare_checksum, in_order, stored_sums
 from shoal.vault.store.parts import PARTS
 from shoal.vault.store.queries import chunks, rows_among
 from shoal.vault.store.vault_row import vault_row
@@ -53,7 +53,7 @@ class RecordCache:
             if held < 0 or row["epoch"] != self._epoch or not self._follow(connection, held, row, sums):
                 self._read_all(connection, where)
         for part in self._parts:
-            check_sum(where, sums, part, self._checksums[part], part)
+            compare_checksum(where, sums, part, self._checksums[part], part)
         self._version, self._epoch = row["version"], row["epoch"]
         return self._rows
 

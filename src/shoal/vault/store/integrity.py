@@ -41,10 +41,10 @@ def check_records(connection: sa.Connection, parts: Sequence[str], where: str) -
     """The same of some parts of the records."""
     sums = stored_sums(vault_row(connection, where))
     for part in parts:
-        check_sum(where, sums, part, part_checksum(connection, part, where), PARTS[part].what)
+        compare_checksum(where, sums, part, part_checksum(connection, part, where), PARTS[part].what)
 
 
-def check_sum(where: str, sums: Mapping[str, int], part: str, found: int, what: str) -> None:
+def compare_checksum(where: str, sums: Mapping[str, int], part: str, found: int, what: str) -> None:
     """Raise Damaged if a part that was read has another checksum than what was stored. `what`: for people."""
     if sums.get(part, 0) != found:
         raise damaged(where, f"{what} are not what was stored")
