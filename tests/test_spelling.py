@@ -20,7 +20,7 @@ from shoal.privacy import Privacy, make_rules
 from shoal.privacy.growing import LivePrivacy
 from shoal.records.encode import Records, encode
 from shoal.records.spelling import one_spelling
-from shoal.vault.settings import Epoch
+from shoal.vault.state.epoch import Epoch
 
 HIV = ["HIV", "hiv", "HIV\u200b", " hIv ", "H\u00adIV", "ＨＩＶ", "HIV\u2060", "\ufeffHiv", "HIV\ufe0f", "HI\u034fV"]
 CAFE = ["café", "cafe\u0301", "CAFÉ", "Cafe\u0301\u200d"]

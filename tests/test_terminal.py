@@ -14,7 +14,7 @@ from rich.table import Table
 import shoal
 from shoal.addresses import may_be_address
 from shoal.cli.terminal import Screen, harmless, json_text
-from shoal.vault.postgres import Postgres
+from shoal.vault.store.postgres import Postgres
 from tests.test_cli import run, run_in_terminal
 
 ORDERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e", "\u2066", "\u2028", "\r", "\x00", "\x7f", "\u200f"]

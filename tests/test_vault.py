@@ -25,10 +25,13 @@ import sqlalchemy as sa
 import shoal
 from shoal.records.changes import ChangeBatch
 from shoal.release.write import write_parts
-from shoal.vault import loading, migrations, reading, sheets, tables
-from shoal.vault.reading import Followed
-from shoal.vault.saving import restand
-from shoal.vault.store import Store
+from shoal.vault.lifecycle import migrations
+from shoal.vault.releases import snapshots
+from shoal.vault.state import record_cache
+from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.store import tables
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import update_vault_row, vault_row
 from tests import live_tables
 from tests.live_tables import as_table, make_row
 from tests.vault_places import Place, by_key, group_sizes, place
@@ -280,7 +283,7 @@ def test_a_file_that_cannot_be_placed_leaves_no_trace_but_the_history(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name is taken at the last moment: the release is in the history, and can be written again."""
-    from shoal.vault import publishing
+    from shoal.vault.releases import publish
 
     with make(place()) as vault:
         write = write_parts
@@ -289,7 +292,7 @@ def test_a_file_that_cannot_be_placed_leaves_no_trace_but_the_history(
             (tmp_path / "x.csv").write_text("mine")
             return write(*given)
 
-        monkeypatch.setattr(publishing, "write_parts", taken)
+        monkeypatch.setattr(publish, "write_parts", taken)
         with pytest.raises(shoal.OutputError, match="exists already; release 1 is in the history"):
             vault.publish(tmp_path / "x.csv")
         assert (tmp_path / "x.csv").read_text() == "mine"
@@ -332,8 +335,8 @@ def test_classes_are_written_only_where_they_have_changed(place: Place) -> None:
 
 
 def test_a_group_looks_as_the_last_sheet_says_that_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many releases with few changes each: complete sheets come in between, and every release can be rebuilt."""
-    monkeypatch.setattr(sheets, "MOST_REPLAYED", 0.3)
+    """Many releases with few changes each: complete snapshots come in between, and every release can be rebuilt."""
+    monkeypatch.setattr(snapshots, "MOST_REPLAYED", 0.3)
     with make(place(), 60) as vault:
         published = [vault.publish().table]
         for number in range(12):
@@ -343,8 +346,8 @@ def test_a_group_looks_as_the_last_sheet_says_that_names_it(place: Place, monkey
         for number, table in enumerate(published, start=1):
             assert vault.release(number).table.equals(table)
         with vault._store.read() as connection:
-            sheets_of = connection.execute(sa.select(tables.classes.c.version, tables.classes.c.base)).all()
-        assert 1 < len({base for _, base in sheets_of}) < len(sheets_of) <= 13
+            stored = connection.execute(sa.select(tables.classes.c.version, tables.classes.c.base)).all()
+        assert 1 < len({base for _, base in stored}) < len(stored) <= 13
         assert vault.check().ok
 
 
@@ -489,7 +492,8 @@ def test_two_handles_follow_each_other_by_what_has_changed(place: Place, monkeyp
     rows = rows_of(200)
     with make(where, 200) as one, shoal.Vault.open(where) as two:
         two.insert(as_table(rows_of(1, first=300)))
-        monkeypatch.setattr(loading, "load", lambda *given: pytest.fail("everything was read again"))
+        for name in ("shoal.vault.state.follow.load", "shoal.vault.vault.load_state"):
+            monkeypatch.setattr(name, lambda *given: pytest.fail("everything was read again"))
         one.update(as_table([{**rows_of(1, first=400, wild=True)[0], "id": "key-300"}]))
         two.delete(["key-300", "key-0"])
         one.insert(as_table(rows_of(5, first=500, wild=True)))
@@ -507,14 +511,14 @@ def test_two_handles_follow_each_other_by_what_has_changed(place: Place, monkeyp
 
 def test_readers_read_what_has_changed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     where = place()
-    whole: list[Followed] = []
-    read_all = Followed._read_all
+    whole: list[RecordCache] = []
+    read_all = RecordCache._read_all
 
-    def noticed(followed: Followed, connection: sa.Connection, where: str) -> None:
+    def noticed(followed: RecordCache, connection: sa.Connection, where: str) -> None:
         whole.append(followed)
         read_all(followed, connection, where)
 
-    monkeypatch.setattr(Followed, "_read_all", noticed)
+    monkeypatch.setattr(RecordCache, "_read_all", noticed)
     with make(where, 200) as writer, shoal.Vault.open(where) as reader:
         first = reader.groups(), reader.export()
         assert whole == [reader._groups, reader._originals]
@@ -547,7 +551,7 @@ def test_a_reader_whose_reading_failed_begins_anew(place: Place, monkeypatch: py
     with make(where, 200) as writer, shoal.Vault.open(where) as reader:
         reader.groups()
         writer.insert(as_table(rows_of(3, first=300)))
-        monkeypatch.setattr(reading, "rows_among", fails)
+        monkeypatch.setattr(record_cache, "rows_among", fails)
         with pytest.raises(MemoryError):
             reader.groups()
         monkeypatch.undo()
@@ -643,13 +647,13 @@ def test_a_refused_batch_changes_nothing(place: Place) -> None:
 
 
 def test_what_cannot_be_stored_is_taken_back_in_memory(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.vault.saving import Saving
+    from shoal.vault.state.save import Saving
 
     with make(place()) as vault:
         vault.publish()
         vault.delete(["key-1"])
         with monkeypatch.context() as broken:
-            broken.setattr(Saving, "stand", lambda *given, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+            broken.setattr(Saving, "finish", lambda *given, **more: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 vault.insert(as_table(rows_of(4, first=100, wild=True)))
         assert vault.status().records == 59
@@ -838,7 +842,7 @@ def test_a_vault_is_not_made_twice(place: Place) -> None:
 
 def test_an_interrupted_init_leaves_a_free_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed between making the file and filling it: nobody takes it for a vault, and it may be made again."""
-    from shoal.vault.sqlite import Sqlite
+    from shoal.vault.store.sqlite import Sqlite
 
     where = str(tmp_path / "v.vault")
     Sqlite(where).create()
@@ -879,7 +883,7 @@ def test_newer_and_older_formats(place: Place, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(tables, "FORMAT", 4)
 
     def first(store: Store, connection: sa.Connection) -> None:
-        restand(connection, where, source_position="migrated")
+        update_vault_row(connection, where, source_position="migrated")
 
     def fails(store: Store, connection: sa.Connection) -> None:
         raise RuntimeError("halfway")
@@ -888,7 +892,7 @@ def test_newer_and_older_formats(place: Place, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(RuntimeError):
         shoal.Vault.open(where)
     with vault._store.read() as connection:
-        assert loading.stands(connection, where)["source_position"] is None
+        assert vault_row(connection, where)["source_position"] is None
     vault._store.close()
     monkeypatch.setattr(migrations, "STEPS", {2: first, 3: lambda store, connection: None})
     with shoal.Vault.open(where) as vault:

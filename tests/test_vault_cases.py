@@ -19,9 +19,10 @@ import sqlalchemy as sa
 
 import shoal
 from shoal.release.write import _parts, manifest_path
-from shoal.vault import publishing, tables
-from shoal.vault.damage import Damaged
-from shoal.vault.saving import restand
+from shoal.vault.releases import publish
+from shoal.vault.store import tables
+from shoal.vault.store.damage import Damaged
+from shoal.vault.store.vault_row import update_vault_row
 from tests.vault_places import Place, by_key, place
 
 pytestmark = pytest.mark.versions
@@ -205,9 +206,9 @@ def test_a_column_that_becomes_an_identifier_leaves_history(tmp_path: Path) -> N
 def interrupted(vault: shoal.Vault, target: Path, monkeypatch: pytest.MonkeyPatch, at: str, **options: Any) -> None:
     """A publisher who is no more when this function is about to be called."""
     with monkeypatch.context() as broken:
-        broken.setattr(publishing, at, lambda *given, **more: (_ for _ in ()).throw(SystemExit))
+        broken.setattr(publish, at, lambda *given, **more: (_ for _ in ()).throw(SystemExit))
         if at in ("write_parts", "_enter"):
-            broken.setattr(publishing, "_withdraw", lambda *given: None)
+            broken.setattr(publish, "_withdraw", lambda *given: None)
         with pytest.raises(SystemExit):
             vault.publish(target, **options)
 
@@ -475,6 +476,6 @@ def test_an_empty_file_may_become_a_vault(tmp_path: Path) -> None:
 def test_where_a_vault_stands_is_sealed(tmp_path: Path) -> None:
     with make(str(tmp_path / "v.vault")) as vault:
         with vault._store.write() as connection:
-            restand(connection, vault.where, source_position="moved")
+            update_vault_row(connection, vault.where, source_position="moved")
         assert vault.source_position == "moved"
         assert vault.check().ok

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
-from shoal.vault import tables
-from shoal.vault.migrations import _name
-from shoal.vault.parts import seal_of_part
-from shoal.vault.saving import Sums
-from shoal.vault.settings import as_json, digest
+from shoal.vault.lifecycle.migrations import _name
+from shoal.vault.store import tables
+from shoal.vault.store.integrity import part_checksum
+from shoal.vault.store.parts import ChecksumChanges
+from shoal.vault.store.rows import as_json, digest
 from tests.vault_places import Place, place
 
 __all__ = ["place"]  # a fixture
@@ -198,9 +198,11 @@ def downgrade(vault: shoal.Vault) -> None:
         facts = json.loads(manifest)
         facts["columns"]["age"]["domain"] = [20, 100]
         connection.execute(sa.update(tables.releases).values(manifest=as_json(facts)))
-        sums = Sums(connection.scalar(sa.select(tables.vault.c.sums)) or "")
-        sums.set("releases", seal_of_part(connection, "releases", vault.where))
-        connection.execute(sa.update(tables.vault).values(sums=sums.text()))
+        sums = ChecksumChanges()
+        sums.clear("releases")
+        sums.add("releases", part_checksum(connection, "releases", vault.where))
+        stored = connection.scalar(sa.select(tables.vault.c.sums)) or ""
+        connection.execute(sa.update(tables.vault).values(sums=sums.applied_to(stored)))
         row = dict(connection.execute(sa.select(tables.vault)).mappings().one())
         del row["uid"], row["commits"]
         row["format"] = 1

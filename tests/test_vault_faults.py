@@ -24,7 +24,7 @@ import pytest
 import sqlalchemy as sa
 
 import shoal
-from shoal.vault import tables
+from shoal.vault.store import tables
 from tests.live_tables import Row, as_table, make_row, schema
 from tests.postgres import Server
 from tests.vault_worker import Moment, Script, exported, plain, sizes

@@ -23,8 +23,9 @@ from shoal.cli.app import app
 from shoal.errors import VaultError
 from shoal.files import drafting
 from shoal.release.write import manifest_path
-from shoal.vault import publishing, tables
-from shoal.vault.store import Store
+from shoal.vault.releases import publish
+from shoal.vault.store import tables
+from shoal.vault.store.store import Store
 from tests.vault_places import Place, place
 
 __all__ = ["place"]  # a fixture
@@ -57,12 +58,13 @@ KILLED = """
 import os, signal, sys
 import shoal
 from shoal import files
-from shoal.vault import making, private
+from shoal.vault.lifecycle import backup
+from shoal.vault import private_files
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-making._give_name = private.place_together = die
+backup._give_name = private_files.place_together = die
 vault = shoal.Vault.open(sys.argv[1])
 getattr(vault, sys.argv[2])(sys.argv[3])
 """
@@ -183,13 +185,13 @@ def test_an_older_backup_is_there_until_the_new_one_is(
 
 
 def test_a_full_disk_while_a_backup_is_finished_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.vault.sqlite import Sqlite
+    from shoal.vault.store.sqlite import Sqlite
 
     def full(_: Sqlite) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     with make(tmp_path / "v") as vault:
-        monkeypatch.setattr(Sqlite, "settle", full)
+        monkeypatch.setattr(Sqlite, "checkpoint", full)
         with pytest.raises(VaultError, match="no room left"):
             vault.backup(tmp_path / "copy")
         assert hidden(tmp_path) == []
@@ -265,7 +267,7 @@ def test_a_release_whose_file_got_no_name_is_in_no_file(
             def refused(*_: object, **__: object) -> None:
                 raise shoal.OutputError("cannot be written: Input/output error.", file=str(target))
 
-            broken.setattr(publishing, "place_parts", refused)
+            broken.setattr(publish, "place_parts", refused)
             with pytest.raises(shoal.OutputError, match="release 2 is in the history, but not in this file"):
                 vault.publish(target, force=True, even_if_unchanged=True)
         assert target.read_bytes() == old
@@ -396,11 +398,11 @@ def test_a_folder_that_is_away_is_looked_at_again(tmp_path: Path, monkeypatch: p
     code = [sys.executable, "-c", KILLED, str(where), "export", str(disk / "all.csv")]
     assert subprocess.run(code, check=False, cwd=ROOT).returncode == -signal.SIGKILL
     with shoal.Vault.open(where) as vault, monkeypatch.context() as stopped:
-        stopped.setattr(publishing, "place_parts", lambda *_, **__: (_ for _ in ()).throw(SystemExit))
+        stopped.setattr(publish, "place_parts", lambda *_, **__: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             vault.publish(disk / "r.csv")
     disk.rename(away)
-    monkeypatch.setattr("shoal.vault.drafts._long_ago", lambda begun: True)
+    monkeypatch.setattr("shoal.vault.store.drafts._long_ago", lambda begun: True)
     shoal.Vault.open(where).close()
     away.rename(disk)
     with shoal.Vault.open(where) as vault:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import shoal
-from shoal.vault.damage import Damaged
-from shoal.vault.head import SLOT, Head, acknowledge, acknowledged_head
+from shoal.vault.store.damage import Damaged
+from shoal.vault.store.head import SLOT, Head, acknowledge, acknowledged_head
 
 SCHEMA = shoal.Schema({"id": {"role": "key"}, "age": {"role": "quasi-identifier", "type": "numeric"}})
 BATCHES = 6

@@ -23,7 +23,8 @@ from hypothesis.stateful import (
 )
 
 import shoal
-from shoal.vault import loading
+from shoal.vault.state.load import load
+from shoal.vault.state.state import State
 from tests import live_tables
 from tests.live_tables import Row, as_table, make_row
 from tests.vault_places import by_key, group_sizes
@@ -161,7 +162,7 @@ class VaultMachine(RuleBasedStateMachine):
         if not hasattr(self, "where"):
             return
         with self.vaults[0]._store.read() as connection:
-            stored = in_memory(loading.load(connection, self.where))
+            stored = in_memory(load(connection, self.where))
         for vault in self.vaults:
             if vault._state is not None and vault._state.version == self.version:
                 assert in_memory(vault._state) == stored
@@ -190,7 +191,7 @@ class VaultMachine(RuleBasedStateMachine):
             assert checked.ok, checked.problems
 
 
-def in_memory(state: loading.State) -> dict[str, tuple[object, ...]]:
+def in_memory(state: State) -> dict[str, tuple[object, ...]]:
     """Of each record: its values, its group and its number."""
     live, alive = state.live, state.live.alive()
     place = {slot: i for i, slot in enumerate(alive.tolist())}

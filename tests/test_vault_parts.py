@@ -1,4 +1,4 @@
-"""Parts of the vault by themselves: seals, schemas as JSON, hashes of keys, forgotten names."""
+"""Parts of the vault by themselves: checksums, schemas as JSON, hashes of keys, forgotten names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.vault.erasing import without
 from shoal.vault.keys import KeyHash
-from shoal.vault.seals import moved, seal, seal_rows
-from shoal.vault.settings import schema_facts, schema_from
+from shoal.vault.state.erased_values import without
+from shoal.vault.state.schema_json import schema_facts, schema_from
+from shoal.vault.store.checksums import adjusted, checksum, checksum_of_rows
 from tests import live_tables
 from tests.patients import PATIENTS_SCHEMA
 
@@ -27,30 +27,30 @@ ROWS = st.lists(
 
 
 @given(ROWS, ROWS)
-def test_a_seal_follows_its_rows(first: list[Any], second: list[Any]) -> None:
+def test_a_checksum_follows_its_rows(first: list[Any], second: list[Any]) -> None:
     """In any order, all at once or one after the other, come and gone."""
     second = [row for row in second if row[0] not in {old[0] for old in first}]
-    both = seal_rows([*second, *first])
-    assert both == moved(seal_rows(first), added=seal_rows(second))
-    assert moved(both, removed=seal_rows(second)) == seal_rows(first)
-    assert both == moved(0, added=sum(seal_rows([row]) for row in [*first, *second]))
+    both = checksum_of_rows([*second, *first])
+    assert both == adjusted(checksum_of_rows(first), added=checksum_of_rows(second))
+    assert adjusted(both, removed=checksum_of_rows(second)) == checksum_of_rows(first)
+    assert both == adjusted(0, added=sum(checksum_of_rows([row]) for row in [*first, *second]))
 
 
 @given(ROWS.filter(len), st.data())
-def test_a_seal_sees_every_change(rows: list[Any], data: st.DataObject) -> None:
+def test_a_checksum_sees_every_change(rows: list[Any], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(rows) - 1))
     column = data.draw(st.integers(0, 3))
     values: list[st.SearchStrategy[Any]] = [st.integers(2**41, 2**42), WORDS, st.binary(max_size=8), st.integers(6, 9)]
     changed = list(rows[at])
     changed[column] = data.draw(values[column].filter(lambda value: value != rows[at][column]))
-    assert seal_rows([*rows[:at], tuple(changed), *rows[at + 1 :]]) != seal_rows(rows)
-    assert seal_rows([*rows[:at], *rows[at + 1 :]]) != seal_rows(rows)
+    assert checksum_of_rows([*rows[:at], tuple(changed), *rows[at + 1 :]]) != checksum_of_rows(rows)
+    assert checksum_of_rows([*rows[:at], *rows[at + 1 :]]) != checksum_of_rows(rows)
 
 
 def test_values_that_change_places_are_seen() -> None:
-    assert seal([1, 2], ["a", "b"]) != seal([1, 2], ["b", "a"])
-    assert seal([1], ["a"], ["b"]) != seal([1], ["b"], ["a"])
-    assert seal(np.array([7]), np.array([3])) == seal([7], [3])
+    assert checksum([1, 2], ["a", "b"]) != checksum([1, 2], ["b", "a"])
+    assert checksum([1], ["a"], ["b"]) != checksum([1], ["b"], ["a"])
+    assert checksum(np.array([7]), np.array([3])) == checksum([7], [3])
 
 
 SCHEMAS: dict[str, Callable[[], shoal.Schema]] = {

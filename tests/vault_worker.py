@@ -185,11 +185,11 @@ POINTS: dict[str, Callable[[], list[tuple[Any, str]]]] = {
     "connect": lambda: [(_of("sqlite3"), "connect"), (_of("psycopg"), "connect")],
     # Transactions, as SQLAlchemy ends them; and each statement in them that changes something, counted by an event.
     "commit": lambda: [(_of("sqlalchemy.engine.default").DefaultDialect, "do_commit")],
-    "statement": lambda: [(_of("shoal.vault.store").Store, "insert")],
+    "statement": lambda: [(_of("shoal.vault.store.store").Store, "insert")],
     # Publishing: between its steps, and between the calls of the system within them.
     "publish": lambda: [
-        (_of("shoal.vault.publishing"), name)
-        for name in dir(_of("shoal.vault.publishing"))
+        (_of("shoal.vault.releases.publish"), name)
+        for name in dir(_of("shoal.vault.releases.publish"))
         if name.endswith("_parts")  # write, place, discard, …
     ],
     "file": lambda: [

@@ -29,14 +29,30 @@ from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
 from shoal.sources.normalize import as_text
-from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
-from shoal.vault.damage import readable
-from shoal.vault.drafts import noted_draft
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
-from shoal.vault.private import check_private, write_private
-from shoal.vault.reading import Followed
-from shoal.vault.rebasing import originals
-from shoal.vault.settings import schema_facts
+from shoal.vault.lifecycle.backup import back_up, restore_vault
+from shoal.vault.lifecycle.check import check_vault
+from shoal.vault.lifecycle.commit import commit_batch
+from shoal.vault.lifecycle.compact import compact_vault
+from shoal.vault.lifecycle.create import HeldTo, create_vault
+from shoal.vault.lifecycle.open import Opened, open_vault
+from shoal.vault.lifecycle.rebase import rebase_vault
+from shoal.vault.private_files import check_private, write_private
+from shoal.vault.releases import history
+from shoal.vault.releases.diff import difference
+from shoal.vault.releases.prepare import prepare
+from shoal.vault.releases.publish import recover, store_and_write, store_release
+from shoal.vault.releases.status import status_of
+from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.follow import follow
+from shoal.vault.state.load import load as load_state
+from shoal.vault.state.originals import originals
+from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.state.schema_json import schema_facts
+from shoal.vault.state.state import State
+from shoal.vault.store.damage import readable
+from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.vault_row import vault_row
 
 WAIT = 10.0  # seconds for another writer
 
@@ -57,14 +73,14 @@ class Vault:
     1
     """
 
-    def __init__(self, opened: opening.Opened, wait: float) -> None:
+    def __init__(self, opened: Opened, wait: float) -> None:
         """Use `Vault.create` or `Vault.open`."""
         self._store, self._epoch, self._hashing = opened.store, opened.epoch, opened.hashing
-        self._state: loading.State | None = opened.state
+        self._state: State | None = opened.state
         self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
         self._read_in_turn = threading.Lock()
-        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
+        self._groups, self._originals = RecordCache("keys", "groups"), RecordCache("keys", "values")
         self._closed = False
 
     # Making and opening
@@ -102,10 +118,10 @@ class Vault:
         """
         _check_wait(wait)
         asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
+        held_to = HeldTo(k, asked, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
-        made = opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
+        made = create_vault(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
         return cls(made, wait)
 
     @classmethod
@@ -120,7 +136,7 @@ class Vault:
     ) -> Vault:
         """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
         _check_wait(wait)
-        vault = cls(opening.opened(where, key_secret, wait), wait)
+        vault = cls(open_vault(where, key_secret, wait), wait)
         try:
             vault._refuse_other(schema, k)
         except BaseException:
@@ -157,12 +173,12 @@ class Vault:
         `dry_run`: everything is tried, and the vault is in memory.
         """
         _check_wait(wait)
-        return cls(opening.restored(backup, where, progress, dry_run=dry_run), wait)
+        return cls(restore_vault(backup, where, progress, dry_run=dry_run), wait)
 
     def close(self) -> None:
         """Let go of files and connections."""
         self._closed, self._state = True, None
-        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
+        self._groups, self._originals = RecordCache("keys", "groups"), RecordCache("keys", "values")
         self._store.close()
 
     def __enter__(self) -> Vault:
@@ -196,7 +212,7 @@ class Vault:
     def source_position(self) -> str | None:
         """How far a source has been followed, as the last batch said."""
         with self._reading() as connection:
-            found: str | None = loading.stands(connection, self.where)["source_position"]
+            found: str | None = vault_row(connection, self.where)["source_position"]
         return found
 
     def hashed(self, key: object) -> str:
@@ -209,7 +225,7 @@ class Vault:
     def status(self) -> Status:
         """How the vault stands, without a look at its records."""
         with self._reading() as connection:
-            return standing.status(connection, self._store, keys_hashed=self._keys_hashed)
+            return status_of(connection, self._store, keys_hashed=self._keys_hashed)
 
     def groups(self, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
         """The group of every record: columns `key` and `group`. Stays with the holder.
@@ -229,7 +245,7 @@ class Vault:
 
         def made() -> pa.Table:
             with self._read_in_turn, self._reading() as connection:
-                epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
+                epoch = read_epoch(connection, vault_row(connection, self.where)["epoch"], self.where)
                 return originals(connection, epoch, self._originals.now(connection, self.where), self.where)
 
         return self._for_holder(made, output, force=force)
@@ -296,12 +312,12 @@ class Vault:
     def diff(self, before: int, after: int) -> Diff:
         """What has become of one release in another."""
         with self._reading() as connection:
-            return history.difference(connection, before, after, self.where)
+            return difference(connection, before, after, self.where)
 
     def check(self, progress: Progress = SILENT) -> Checked:
         """Look at everything that is stored."""
         self._refuse_closed()
-        return care.check(self._store, progress)
+        return check_vault(self._store, progress)
 
     # How it changes
 
@@ -406,13 +422,11 @@ class Vault:
             version = version + 1 if dry_run else state.version
             return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(
-        self, state: loading.State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool
-    ) -> None:
+    def _keep(self, state: State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool) -> None:
         """Make a batch last; called when it has been applied in memory, where an error takes it back."""
         if dry_run:
             raise _DryRun
-        keeping.keep(self._store, state, applied, kind, source_position)
+        commit_batch(self._store, state, applied, kind, source_position)
         self._epoch = state.epoch
 
     def publish(
@@ -438,13 +452,11 @@ class Vault:
         if path is not None:
             check_target(path, force=force, sources=self._sources())
         with self._writing(progress) as state:
-            publication = publishing.prepare(
-                self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict
-            )
+            publication = prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict)
             if not dry_run and path is None:
-                publishing.keep(self._store, publication, progress)
+                store_release(self._store, publication, progress)
             elif not dry_run and path is not None:
-                publishing.keep_and_write(
+                store_and_write(
                     self._store, publication, path, progress, force=force, neutralize_formulas=neutralize_formulas
                 )
             return publication.release
@@ -489,7 +501,7 @@ class Vault:
             "seed": seed,
         }
         with self._writing(progress, load=False):
-            state, rebased = keeping.rebase(self._store, changes, progress, dry_run=dry_run)
+            state, rebased = rebase_vault(self._store, changes, progress, dry_run=dry_run)
             if not dry_run:
                 self._state, self._epoch = state, state.epoch
             return rebased
@@ -500,19 +512,13 @@ class Vault:
             with self._reading() as connection:
                 return Compacted(self._store.backend.size(connection), None, dry_run=True)
         with self._writing(SILENT, load=False):
-            return care.compact(self._store)
+            return compact_vault(self._store)
 
     def backup(self, path: str | Path, *, force: bool = False, progress: Progress = SILENT) -> Path:
         """A copy of one moment as a vault file of its own, while others read and write."""
         self._refuse_closed()
         path = _path(path)
-        making.backup(
-            self._store,
-            path,
-            lambda target, writing: care.copy(self._store, target, writing, progress),
-            sources=self._sources(),
-            force=force,
-        )
+        back_up(self._store, path, progress, sources=self._sources(), force=force)
         return path
 
     # Turns
@@ -529,7 +535,7 @@ class Vault:
         self._refuse_closed()
         with self._turn, self._store.writer(self._wait):
             with readable(self.where):
-                publishing.recover(self._store)
+                recover(self._store)
             try:
                 if load:
                     self._catch_up(progress)
@@ -543,9 +549,9 @@ class Vault:
     def _catch_up(self, progress: Progress) -> None:
         with readable(self.where), self._store.read() as connection:
             if self._state is None:
-                self._state = loading.load(connection, self.where, progress)
+                self._state = load_state(connection, self.where, progress)
             else:
-                self._state = loading.follow(connection, self._state, self.where)
+                self._state = follow(connection, self._state, self.where)
             self._epoch = self._state.epoch
 
     def _refuse_closed(self) -> None:
