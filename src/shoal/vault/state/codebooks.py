@@ -13,8 +13,8 @@ import pyarrow as pa
 from shoal.errors import ShoalWarning
 from shoal.records.codebook import CodeBook, axis_tree, make_codebook
 from shoal.records.growing import Grown, grow
-from shoal.sources.normalize import as_numbers
 from shoal.schema import Column, ColumnType, Schema
+from shoal.sources.normalize import as_numbers
 from shoal.vault.state.dictionary import MISSING_ID, Value
 from shoal.vault.store.damage import damaged
 
