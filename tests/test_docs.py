@@ -9,8 +9,8 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -90,8 +90,7 @@ def test_every_document_that_is_named_is_here() -> None:
 
 def test_every_command_and_option_is_documented() -> None:
     text = (ROOT / "docs" / "cli.md").read_text()
-    program = typer.main.get_command(app)
-    assert isinstance(program, click.Group) or hasattr(program, "commands")
+    program: Any = typer.main.get_command(app)  # a group of click, or of what typer brings instead
     commands = program.commands
     assert set(commands) >= {"demo", "anonymize", "verify", "bench"}
     for name, command in {"": program, **commands}.items():
