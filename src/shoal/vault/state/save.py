@@ -66,8 +66,8 @@ class Saving:
         """Records are in other groups."""
         if not len(ids):
             return
-        rows = list(zip(ids.tolist(), groups.tolist(), [self.version] * len(ids), strict=True))
-        self._remember_groups(self.store.update(self.connection, tables.records, tables.GROUP, rows))
+        columns = ids, groups, np.full(len(ids), self.version)
+        self._remember_groups(self.store.update_columns(self.connection, tables.records, tables.GROUP, columns))
 
     def add(
         self,

@@ -23,7 +23,7 @@ WORD = (1 << 64) - 1
 NOTHING = 1 << 33  # no text has this checksum
 
 
-def checksum(numbers: Sequence[int] | NDArray[np.integer], *fields: Field) -> int:
+def checksum(numbers: Field, *fields: Field) -> int:
     """The sum over rows with these numbers and fields: texts, bytes, whole numbers or None."""
     hashes = _mixed(np.asarray(numbers, np.int64).astype(np.uint64))
     for field in fields:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import compress
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from shoal.vault.store import tables
-from shoal.vault.store.checksums import adjusted, checksum
+from shoal.vault.store.checksums import Field, adjusted, checksum
 from shoal.vault.store.queries import Row
 from shoal.vault.store.rows import as_json
 
@@ -34,14 +35,13 @@ class Part(NamedTuple):
         """The columns that are needed to sum rows up."""
         return self.columns if self.only is None else (*self.columns, self.only)
 
-    def checksum(self, names: Sequence[str], rows: Sequence[Row]) -> int:
-        """Of rows with values in the order of these columns."""
+    def checksum(self, names: Sequence[str], columns: Sequence[Field]) -> int:
+        """Of rows that are given column by column, with the names of the columns."""
+        summed = [columns[names.index(name)] for name in self.columns]
         if self.only is not None:
-            at = names.index(self.only)
-            rows = [row for row in rows if row[at]]
-        if not rows:
-            return 0
-        return checksum(*(list(map(itemgetter(names.index(name)), rows)) for name in self.columns))
+            counts = columns[names.index(self.only)]
+            summed = [list(compress(column, counts)) for column in summed]
+        return checksum(*summed) if len(summed[0]) else 0
 
 
 PARTS = {
@@ -68,6 +68,11 @@ def parts_of(table: sa.Table) -> list[Part]:
 def summed_columns(table: sa.Table) -> tuple[str, ...]:
     """Of a record, these are tables.RECORD, of a value tables.VALUE, and so on."""
     return tuple(dict.fromkeys(name for part in parts_of(table) for name in part.read))
+
+
+def transposed(rows: Sequence[Row], width: int) -> list[list[Any]]:
+    """So many columns of rows. (`zip` is slow where there are a million.)"""
+    return [list(map(itemgetter(j), rows)) for j in range(width)]
 
 
 class ChecksumChanges:

@@ -20,8 +20,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shoal.errors import VaultBusy, VaultError
 from shoal.vault.store.backend import Backend
+from shoal.vault.store.checksums import Field
 from shoal.vault.store.head import stored_head
-from shoal.vault.store.parts import CHANGES, ChecksumChanges, changes_of, parts_of, summed_columns
+from shoal.vault.store.parts import CHANGES, ChecksumChanges, changes_of, parts_of, summed_columns, transposed
 from shoal.vault.store.queries import Ids, Row, among, rows_among
 from shoal.vault.store.vault_row import update_vault_row
 
@@ -77,9 +78,9 @@ class Store:
 
     def insert(self, connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Row]) -> None:
         """Rows with values in the order of these columns."""
-        changes = changes_of(connection)
+        columns = transposed(rows, len(names))
         for part in parts_of(table):
-            changes.add(part.name, part.checksum(names, rows))
+            changes_of(connection).add(part.name, part.checksum(names, columns))
         if rows:
             self.backend.insert(connection, table, names, rows)
 
@@ -93,9 +94,9 @@ class Store:
         names = summed_columns(table)
         rows = rows_among(connection, table, names, by, ids, *conditions)
         if rows:
-            changes = changes_of(connection)
+            columns = transposed(rows, len(names))
             for part in parts_of(table):
-                changes.remove(part.name, part.checksum(names, rows))
+                changes_of(connection).remove(part.name, part.checksum(names, columns))
             for one_of_some in among(table.c[by], ids):
                 connection.execute(sa.delete(table).where(one_of_some, *conditions))
         return rows
@@ -113,22 +114,30 @@ class Store:
 
         Returns what they were, beginning with the same columns.
         """
+        return self.update_columns(connection, table, names, transposed(rows, len(names)))
+
+    def update_columns(
+        self, connection: sa.Connection, table: sa.Table, names: Sequence[str], columns: Sequence[Field]
+    ) -> list[Row]:
+        """The same, with the new values column by column."""
         number, *changed = names
         parts = [part for part in parts_of(table) if not set(changed).isdisjoint(part.columns)]
         read = tuple(dict.fromkeys([*names, *(name for part in parts for name in part.read)]))
-        old = rows_among(connection, table, read, number, np.array([row[0] for row in rows], np.int64))
-        new = rows
-        if len(read) > len(names):
-            others = {row[0]: row[len(names) :] for row in old}
-            new = [(*row, *others[row[0]]) for row in rows if row[0] in others]
-        changes = changes_of(connection)
+        old = rows_among(connection, table, read, number, np.asarray(columns[0], np.int64))
+        before = transposed(old, len(read))
+        after = [*columns]
+        if len(read) > len(names):  # a part has other columns, too: they stay as they are
+            row_of = {row[0]: row for row in old}
+            after += transposed([row_of[one] for one in columns[0]], len(read))[len(names) :]
         for part in parts:
-            changes.remove(part.name, part.checksum(read, old))
-            changes.add(part.name, part.checksum(read, new))
+            changes_of(connection).remove(part.name, part.checksum(read, before))
+            changes_of(connection).add(part.name, part.checksum(read, after))
         if old:
             statement = sa.update(table).where(table.c[number] == sa.bindparam("this"))
             statement = statement.values({name: sa.bindparam(f"new_{name}") for name in changed})
-            self.backend.many(connection, statement, ["this", *(f"new_{name}" for name in changed)], rows)
+            values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
+            rows = list(zip(*values[1:], values[0], strict=True))
+            self.backend.many(connection, statement, [*(f"new_{name}" for name in changed), "this"], rows)
         return old
 
     def integrity(self) -> list[str]:
