@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 
 from shoal.errors import OutputError, VaultBusy, VaultError
 from shoal.files import draft_of, refuse_sources, refuse_vaults, sync_folder
-from shoal.privacy.requirements import check_k
+from shoal.privacy.requirements import Requirements, check_k
 from shoal.release.write import refuse_releases
 from shoal.schema import Role, Schema
 from shoal.vault import tables
@@ -42,8 +43,7 @@ def empty_table(schema: Schema) -> pa.Table:
 
 def first_epoch(
     schema: Schema,
-    k: int,
-    asked: Mapping[str, Any],
+    requirements: Requirements,
     measure: str,
     maintainer: str,
     method: str | None,
@@ -52,7 +52,8 @@ def first_epoch(
     """What a vault is held to in the beginning; what is frozen comes with the records."""
     stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
     files = tuple(str(Path(file).resolve()) for file in schema.files)
-    return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
+    checked = replace(requirements, k=check_k(requirements.k))
+    return Epoch(1, 1, stored, checked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
 
 
 def make(store: Store, state: State, key_check: str | None) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from shoal.errors import ShoalWarning, VaultError
 from shoal.fit import warn_of_keys
 from shoal.privacy import warn_of_several_records
+from shoal.privacy.requirements import Requirements
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.records.reading import read_for
@@ -32,8 +32,7 @@ from shoal.vault.store import Store, open_backend
 class HeldTo(NamedTuple):
     """What a new vault is held to, as it was given."""
 
-    k: int
-    asked: Mapping[str, Any]
+    requirements: Requirements
     measure: str
     maintainer: str
     method: str | None

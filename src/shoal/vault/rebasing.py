@@ -21,6 +21,7 @@ from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
+from shoal.release.manifest import Manifest
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.vault import sheets, tables
 from shoal.vault.carried import check_types, encode, from_texts
@@ -80,13 +81,13 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
         given["method"] = None
     if "seed" in given:
         whole_number("seed", given["seed"], least=0)
-    if "k" in given:
-        given["k"] = check_k(given["k"])
+    requirements = given.pop("requirements", epoch.requirements)
+    k = check_k(given.pop("k")) if "k" in given else epoch.k
     if "schema" in given:
         files = (str(Path(file).resolve()) for file in given["schema"].files)
         given["files"] = tuple(dict.fromkeys([*epoch.files, *files]))
         given["schema"] = schema_from(schema_facts(given["schema"]))  # as it will be when it is opened
-    return replace(epoch, number=epoch.number + 1, **given)
+    return replace(epoch, number=epoch.number + 1, requirements=replace(requirements, k=k), **given)
 
 
 def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> State:
@@ -146,15 +147,13 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
     connection, releases = saving.connection, tables.releases
     history = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)))
     for row in history:
-        layout, manifest = json.loads(row["layout"]), json.loads(row["manifest"])
+        layout, manifest = json.loads(row["layout"]), Manifest.from_json(json.loads(row["manifest"]))
         gone = [name for name in layout["order"] if name in hidden]
         if not gone:
             continue
         layout["order"] = [name for name in layout["order"] if name not in hidden]
-        manifest["columns"] = {name: facts for name, facts in manifest["columns"].items() if name not in hidden}
-        manifest["rules"] = [rule for rule in manifest["rules"] if rule["column"] not in hidden]
-        manifest["hidden"] = [*manifest.get("hidden", []), *gone]
-        changed = {"layout": as_json(layout), "manifest": as_json(manifest), "content": None}
+        left = manifest.hiding(gone).to_json()
+        changed = {"layout": as_json(layout), "manifest": as_json(left), "content": None}
         connection.execute(sa.update(releases).where(releases.c.number == row["number"]).values(**changed))
     saving.sums.set("releases", seal_of_part(connection, "releases", saving.store.where))
     kept = sheets.hide(connection, hidden, saving.store.where)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shoal.errors import VaultBusy
 from shoal.maintain.live import Applied, LivePartition
 from shoal.records.codebook import CodeBook
+from shoal.release.manifest import Manifest
 from shoal.schema import Column
 from shoal.vault import tables
 from shoal.vault.carried import to_texts
@@ -261,10 +262,7 @@ class Saving:
 
 def without_domains(manifest: str) -> str:
     """An end of a published domain may have been the value of somebody who is erased."""
-    facts = json.loads(manifest)
-    for column in facts["columns"].values():
-        column.pop("domain", None)
-    return as_json(facts)
+    return as_json(Manifest.from_json(json.loads(manifest)).without_domains().to_json())
 
 
 def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> list[Turnover]:

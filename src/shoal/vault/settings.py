@@ -12,18 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.anonymize import rules_for
 from shoal.errors import InternalError
 from shoal.hierarchies import FlatValues, Hierarchy, IntervalLevels
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.maintain.live import Settings
+from shoal.privacy.requirements import Requirements
 from shoal.privacy.sensitive import Distribution
 from shoal.schema import Column, ColumnType, Schema
 from shoal.vault.damage import damaged
 
 PARTS = ("schema", "settings", "layout", "frozen")
-ASKED = ("l", "t", "diversity", "c", "alpha")
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ class Epoch:
     number: int
     version: int
     schema: Schema
-    k: int
-    asked: Mapping[str, Any]  # of the sensitive columns, as it was given
+    requirements: Requirements
     measure: str
     maintainer: str
     method: str | None
@@ -45,10 +43,14 @@ class Epoch:
     reference: dict[str, Distribution] | None
     files: Sequence[str] = ()  # that the schema came from: no release is written over them
 
+    @property
+    def k(self) -> int:
+        return self.requirements.k
+
     def settings(self, version: int = 0) -> Settings:
         """For a live partition. `version`: a seed makes the same choices only once."""
         seed = None if self.seed is None else self.seed + version
-        return Settings(self.k, rules_for(self.schema, self.asked), self.measure, self.maintainer, self.method, seed)
+        return Settings(self.k, self.requirements.rules(self.schema), self.measure, self.maintainer, self.method, seed)
 
     def layout(self) -> dict[str, Any]:
         """The order of the published columns, and the types of the carried ones."""
@@ -66,7 +68,7 @@ class Epoch:
             "schema": schema_facts(self.schema),
             "settings": {
                 "k": self.k,
-                "asked": dict(self.asked),
+                "asked": self.requirements.options(),
                 "measure": self.measure,
                 "maintainer": self.maintainer,
                 "method": self.method,
@@ -85,6 +87,7 @@ class Epoch:
             raise damaged(where, "its settings are not what was stored")
         parts = {name: json.loads(row[name]) for name in PARTS}
         settings, frozen = parts["settings"], parts["frozen"]
+        requirements = Requirements(settings.pop("k"), **settings.pop("asked"))
         order, carried = layout_from(row["layout"])
         reference = frozen["reference"]
         if reference is not None:
@@ -93,6 +96,7 @@ class Epoch:
             row["number"],
             row["version"],
             schema_from(parts["schema"]),
+            requirements,
             **settings,
             order=order,
             carried=carried,

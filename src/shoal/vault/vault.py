@@ -22,7 +22,7 @@ from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, Veri
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.live import Applied
 from shoal.optimize import DEFAULT_OPTIMIZER
-from shoal.privacy.requirements import PerColumn
+from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
 from shoal.records.normalize import as_text
@@ -101,8 +101,8 @@ class Vault:
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
         _check_wait(wait)
-        asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
+        requirements = Requirements(k, l, t, diversity, c, alpha)
+        held_to = opening.HeldTo(requirements, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
         made = opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
@@ -472,17 +472,15 @@ class Vault:
         What is not given stays as it was; of l, t, diversity, c and alpha, if one is given all are replaced, and
         `clear_rules` drops them.
         """
-        asked: dict[str, Any] | None = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        if asked is not None and all(value is None for value in asked.values()) and not clear_rules:
-            asked = None
-        elif clear_rules and any(value is not None for value in (asked or {}).values()):
+        requirements = Requirements(self.k, l, t, diversity, c, alpha)  # k is that of the epoch, if none is given
+        if clear_rules and requirements.more_than_k:
             raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.load(_path(schema))
         changes = {
             "k": k,
             "schema": schema,
-            "asked": asked,
+            "requirements": requirements if clear_rules or requirements.more_than_k else None,
             "method": method,
             "measure": measure,
             "maintainer": maintainer,

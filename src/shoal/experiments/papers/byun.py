@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 
-from shoal.anonymize import released
 from shoal.experiments.bench.inputs import adult_records
 from shoal.experiments.papers.looks import SECONDS, TOTAL_IL, lines
 from shoal.experiments.papers.study import (
@@ -25,7 +24,9 @@ from shoal.experiments.papers.study import (
     verdict,
 )
 from shoal.experiments.papers.trials import sample, trial
+from shoal.privacy.requirements import Requirements
 from shoal.records.encode import Records
+from shoal.release.making import released
 from shoal.report.lines import Axis
 
 MEDIAN, MONDRIAN, K_MEMBER = "mondrian, median cuts", "mondrian", "k-member"
@@ -70,7 +71,10 @@ def measure(cell: Cell) -> list[Row]:
     records = _table(cell["records"])
     method, options = METHODS[cell["method"]]
     partition, seconds = trial(records, cell["k"], method, options=options)
-    release = released(records, partition, {}, method=method, measure="il", options=options, least=lambda k: 1.0)
+    requirements = Requirements(cell["k"])
+    release = released(
+        records, partition, requirements, method=method, measure="il", options=options, least=lambda k: 1.0
+    )
     found = release.measures()
     sizes = partition.sizes
     return [
