@@ -392,6 +392,9 @@ class SimilarBTree:
         counts = self.tree.counts[self.tree.counts > 0]
         return bool((counts >= self.live.k).all())
 
+    def loss(self) -> float:
+        return self.live.loss()
+
     def recoded(self, moved: Sequence[Ints | None]) -> None:
         """Points stay where they are: see `places_on_scale`."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.maintain.live import Applied
+from shoal.maintain.change import Applied
 from shoal.progress import Progress
 from shoal.vault.carried import check_types
 from shoal.vault.erasing import erased
@@ -49,7 +49,7 @@ def keep(store: Store, state: State, applied: Applied, kind: str, source_positio
             saving.save_epoch(epoch)
         changed: dict[str, object] = {
             "version": saving.version,
-            "next_id": live.next_id,
+            "next_id": live.table.next_id,
             "next_values": as_json(state.dictionary.next_ids(turnovers)),
         }
         if source_position is not None:

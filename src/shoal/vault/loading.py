@@ -84,7 +84,7 @@ def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> 
         reference=epoch.reference,
         ids=stored.ids,
     )
-    live.next_id = stand["next_id"]
+    live.table.next_id = stand["next_id"]
     return State(stand["version"], epoch, live, dictionary)
 
 
@@ -225,7 +225,7 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
         return load(connection, where)  # it has begun anew, because there were too few records; or a value is erased
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(rows), where)
-    state.live.next_id = stand["next_id"]
+    state.live.table.next_id = stand["next_id"]
     state.dictionary.continue_at(json.loads(stand["next_values"]))
     state.version, state.epoch = stand["version"], epoch
     several = connection.scalar(sa.select(sa.func.count()).select_from(tables.records))

@@ -18,7 +18,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from shoal.errors import VaultBusy
-from shoal.maintain.live import Applied, LivePartition
+from shoal.maintain.change import Applied
+from shoal.maintain.live import LivePartition
 from shoal.records.codebook import CodeBook
 from shoal.release.manifest import Manifest
 from shoal.schema import Column

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
-from shoal.maintain.live import Applied
+from shoal.maintain.change import Change
 from shoal.optimize import DEFAULT_OPTIMIZER
 from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
@@ -39,10 +39,6 @@ from shoal.vault.rebasing import originals
 from shoal.vault.settings import schema_facts
 
 WAIT = 10.0  # seconds for another writer
-
-
-class _DryRun(Exception):  # not an error
-    """Everything was tried, and nothing shall last."""
 
 
 class Vault:
@@ -368,15 +364,10 @@ class Vault:
         """Lower the loss of the groups as they are; what is asked of them still holds."""
         with self._writing(progress) as state:
             before = state.live.loss()
-            after = before
-
-            def keep(applied: Applied) -> None:
-                nonlocal after
+            with state.live.optimizing(how, progress) as change:
                 after = state.live.loss()
-                self._keep(state, applied, "optimize", None, dry_run=dry_run or not len(applied.moved))
-
-            with suppress(_DryRun):
-                state.live.optimize(how, progress, keep)
+                if not dry_run and len(change.applied.moved):
+                    self._keep(state, change, "optimize")
             return Optimized(state.version, before, after, dry_run)
 
     def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
@@ -388,32 +379,24 @@ class Vault:
                 hint="Give it with --key-secret-file (in Python, Vault.open(…, key_secret=…)).",
                 file=self.where,
             )
-        done: list[Applied] = []
         with self._writing(progress) as state:
             version = state.version
             batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
             if self._hashing is not None:
                 batch = self._hashing.batch(batch)
-
-            def keep(applied: Applied) -> None:
-                done.append(applied)
-                self._keep(state, applied, "apply", source_position, dry_run=dry_run)
-
-            with suppress(_DryRun):
-                state.live.apply(batch, progress, keep)
-            applied = done[0]
+            with state.live.changing(batch, progress) as change:
+                if not dry_run:
+                    self._keep(state, change, "apply", source_position)
+            applied = change.applied
             counts = applied.inserted, applied.updated, applied.deleted
             version = version + 1 if dry_run else state.version
             return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(
-        self, state: loading.State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool
-    ) -> None:
-        """Make a batch last; called when it has been applied in memory, where an error takes it back."""
-        if dry_run:
-            raise _DryRun
-        keeping.keep(self._store, state, applied, kind, source_position)
+    def _keep(self, state: loading.State, change: Change, kind: str, source_position: str | None = None) -> None:
+        """Make a change last: in the store first, then in memory."""
+        keeping.keep(self._store, state, change.applied, kind, source_position)
         self._epoch = state.epoch
+        change.accept()
 
     def publish(
         self,
