@@ -246,3 +246,30 @@ def test_thousands_of_small_batches() -> None:
     assert len(live.table.carried) < 15
     live.partition().check()
     assert live.partition().publishable
+
+
+def test_what_is_not_accepted_is_taken_back() -> None:
+    noted = schema(n={"role": "insensitive"})
+    live, twin = (LivePartition.start(rows(0, 60, n=str), noted, Settings(k=3, seed=1)) for _ in range(2))
+
+    def state(live: LivePartition) -> object:
+        used = live.table.used
+        return live.labels[:used].tolist(), live.records().carried.to_pylist(), sorted(live.keys.items()), live.books
+
+    before = state(live)
+    batch = ChangeBatch.of(noted, inserts=rows(60, 2000, age=lambda i: i, n=str), deletes=["1", "2"])
+    with live.changing(batch) as change:
+        assert (change.applied.inserted, change.applied.deleted, len(live)) == (1940, 2, 1998)
+    assert state(live) == before
+    with pytest.raises(KeyError), live.changing(batch):
+        raise KeyError
+    assert state(live) == before
+    with live.optimizing("breaking"):
+        pass
+    assert state(live) == before
+    with live.changing(batch) as change:
+        change.accept()
+    twin.forget_engine()  # as taking back does
+    twin.apply(batch)
+    assert live.labels.tolist() == twin.labels.tolist()
+    live.partition().check()

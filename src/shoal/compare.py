@@ -74,17 +74,17 @@ def compare(
     Nothing is published; every result has passed the verifier all the same, so that the losses are those of releases.
     `methods`: all that can aim at the measure, if nothing is said. The other arguments are those of `anonymize`.
     """
-    several = list(dict.fromkeys(k)) if isinstance(k, Iterable) else [k]
+    ks = list(dict.fromkeys(k)) if isinstance(k, Iterable) else [k]
     if methods is None:
         methods = [name for name, method in METHODS.items() if measure in method.measures] or list(METHODS)
     names = [methods] if isinstance(methods, str) else list(dict.fromkeys(methods))
-    if not several or not names:
+    if not ks or not names:
         raise ParameterError("compare needs one k and one method at least.")
     for name in names:
-        for wanted in several:
+        for wanted in ks:
             check_parameters(wanted, name, measure, {}, seed)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    asked = [Requirements(wanted, l, t, diversity, c, alpha) for wanted in several]
+    asked = [Requirements(wanted, l, t, diversity, c, alpha) for wanted in ks]
     rules = asked[0].rules(schema)
     progress.stage("reading")
     table, file = read_for(schema, data)

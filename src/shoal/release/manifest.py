@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,8 +68,9 @@ class Manifest:
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Manifest:
         """A manifest from what `to_json` made of it, now or in an earlier version."""
-        known = {name: fact for name, fact in facts.items() if name in cls.__dataclass_fields__}
-        more = {name: fact for name, fact in facts.items() if name not in known}
+        names = {each.name for each in fields(cls)}
+        known = {name: fact for name, fact in facts.items() if name in names}
+        more = {name: fact for name, fact in facts.items() if name not in names}
         return cls(**{**known, "rules": [Rule.from_facts(rule) for rule in facts["rules"]]}, more=more)
 
     @property
