@@ -112,7 +112,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
         del slow.keys[key]
     for group in left.tolist():
         members = [record for record in slow.alive().tolist() if slow.labels[record] == group]
-        if not members or len(members) >= k or engine.several() == 1:
+        if not members or len(members) >= k or engine.n_groups() == 1:
             continue
         # Dispersing is taking all out, then inserting each: the same order as the lists of members have.
         listed, record = [], int(engine.work.members.heads[group])
@@ -123,7 +123,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
         engine._follow(REFRESH, np.array([group]))
         for record in listed:
             checked_insert(slow, engine, record)
-    if slow.engine.several() and slow.engine.publishable():
+    if slow.engine.n_groups() and slow.engine.publishable():
         for i in range(coming.num_rows):
             slow.apply(ChangeBatch.of(schema(), inserts=coming.slice(i, 1)))
     else:

@@ -28,7 +28,7 @@ class Engine(Protocol):
     def publishable(self) -> bool:
         """Whether every group has what is asked."""
 
-    def several(self) -> int:
+    def n_groups(self) -> int:
         """How many groups there are."""
 
     def loss(self) -> float:

@@ -185,7 +185,7 @@ class I3M:
         """These records go, and these come. (`replaced` are of no interest: an update is both.)"""
         live = self.live
         there = int(self.work.groups.sizes.sum())
-        self._make_room(there // live.k + len(self._offending()) - self.several() + SPARE_GROUPS)
+        self._make_room(there // live.k + len(self._offending()) - self.n_groups() + SPARE_GROUPS)
         if len(self._large):
             self._follow(SPLIT, self._large)
             build(self.work.tree, live.costs, self.work.groups)  # most may be new
@@ -196,7 +196,7 @@ class I3M:
         small = np.union1d(left, self._offending())
         # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
         alone = len(come) + int(self.work.groups.sizes[small].sum()) if live.privacy is not None else len(small)
-        self._make_room((there + len(come)) // live.k + alone - self.several() + SPARE_GROUPS)
+        self._make_room((there + len(come)) // live.k + alone - self.n_groups() + SPARE_GROUPS)
         self._refill(small)
         self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
         self._follow(INSERT, come, progress, "inserting")
@@ -232,7 +232,7 @@ class I3M:
     def loss(self) -> float:
         return float(self.work.groups.sizes @ self.work.groups.losses)
 
-    def several(self) -> int:
+    def n_groups(self) -> int:
         return len(self.work.groups.sizes) - int(self.work.marks[SPARE])
 
     def recoded(self, moved: Sequence[Ints | None]) -> None:

@@ -218,7 +218,7 @@ class LivePartition:
         sizes = np.bincount(self.labels[self.labels >= 0])
         if self.privacy is not None:
             sizes = self.privacy.counts.people[: len(sizes)][sizes > 0]
-        return Standing(engine.several(), int(sizes[sizes > 0].min()), engine.loss(), engine.publishable())
+        return Standing(engine.n_groups(), int(sizes[sizes > 0].min()), engine.loss(), engine.publishable())
 
     def loss(self) -> float:
         """What all records lose together, by the measure and the columns' weights."""

@@ -385,7 +385,7 @@ class SimilarBTree:
         points[come] = self._points(live.codes[come])
         self.tree = tree._replace(labels=live.labels, points=points)
 
-    def several(self) -> int:
+    def n_groups(self) -> int:
         return int((self.tree.counts > 0).sum())
 
     def publishable(self) -> bool:

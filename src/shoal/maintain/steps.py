@@ -49,7 +49,7 @@ def has_begun(live: LivePartition) -> bool:
     """Whether there are groups to maintain: more than one, or one that has what is asked."""
     if len(live) == 0:
         return False
-    count = live.engine.several()
+    count = live.engine.n_groups()
     return count > 1 or (count == 1 and live.engine.publishable())
 
 
