@@ -290,7 +290,7 @@ def _follow(
     """So many batches; both maintainers have the same first groups."""
     settings = Settings(k=k, maintainer=maintainer, method="shoal", seed=1)
     live = LivePartition.start(table.slice(0, rows), schema, settings)
-    live.engine  # noqa: B018  # the tree is built
+    live.prepare()  # the tree is built
     seconds, changes = 0.0, 0
     for batch in islice(batches(table, rows), several):
         made = ChangeBatch.of(schema, **batch._asdict())

@@ -24,8 +24,9 @@ from experiments.study import (
     verdict,
 )
 from experiments.trials import sample, trial
-from shoal.anonymize import released
+from shoal.privacy.requirements import Requirements
 from shoal.records.encode import Records
+from shoal.release.making import released
 from shoal.report.lines import Axis
 
 MEDIAN, MONDRIAN, K_MEMBER = "mondrian, median cuts", "mondrian", "k-member"
@@ -70,7 +71,10 @@ def measure(cell: Cell) -> list[Row]:
     records = _table(cell["records"])
     method, options = METHODS[cell["method"]]
     partition, seconds = trial(records, cell["k"], method, options=options)
-    release = released(records, partition, {}, method=method, measure="il", options=options, least=lambda k: 1.0)
+    requirements = Requirements(cell["k"])
+    release = released(
+        records, partition, requirements, method=method, measure="il", options=options, least=lambda k: 1.0
+    )
     found = release.measures()
     sizes = partition.sizes
     return [

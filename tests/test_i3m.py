@@ -11,6 +11,7 @@ from shoal.boxes.costs import MEASURES, column_costs, cost_tables
 from shoal.boxes.splitting import order_of_going
 from shoal.maintain.i3m import DELETE, I3M, INSERT, REFRESH
 from shoal.maintain.live import LivePartition, Settings
+from shoal.maintain.steps import follow_books
 from shoal.records.changes import ChangeBatch, check
 from shoal.records.encode import encode
 from tests.catalogs import WISHES, catalogs
@@ -99,7 +100,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
     live.apply(batch)
 
     # A code that is longer than all others, say, changes what everything costs: both know that when the first one goes.
-    slow._take_books(check(batch, slow.keys, slow.books, slow._carried, set()))
+    follow_books(slow, check(batch, slow.keys, slow.books, slow.table.carried, set()))
     engine = slow.engine
     assert isinstance(engine, I3M)
     gone = np.array([slow.keys[key] for key in leaving], np.int32)
@@ -111,7 +112,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
         del slow.keys[key]
     for group in left.tolist():
         members = [record for record in slow.alive().tolist() if slow.labels[record] == group]
-        if not members or len(members) >= k or engine.several() == 1:
+        if not members or len(members) >= k or engine.n_groups() == 1:
             continue
         # Dispersing is taking all out, then inserting each: the same order as the lists of members have.
         listed, record = [], int(engine.work.members.heads[group])
@@ -122,7 +123,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
         engine._follow(REFRESH, np.array([group]))
         for record in listed:
             checked_insert(slow, engine, record)
-    if slow.engine.several() and slow.engine.publishable():
+    if slow.engine.n_groups() and slow.engine.publishable():
         for i in range(coming.num_rows):
             slow.apply(ChangeBatch.of(schema(), inserts=coming.slice(i, 1)))
     else:
@@ -144,17 +145,17 @@ def test_inserting_one_by_one(seed: int, rows: int, k: int, measure: str) -> Non
     for i in range(coming.num_rows):
         again.apply(ChangeBatch.of(schema(), inserts=coming.slice(i, 1)))
     live.apply(batch)
-    assert live.labels[: live._used].tolist() == again.labels[: again._used].tolist()
+    assert live.labels[: live.table.used].tolist() == again.labels[: again.table.used].tolist()
 
     third = live_partition(np.random.default_rng(seed), rows, k, measure)
     third.apply(ChangeBatch.of(schema(), inserts=coming.slice(0, 0)))
     engine = third.engine
     assert isinstance(engine, I3M)
     arrivals = again.codes[rows : rows + 10]
-    third.books, third.codes[: rows + 10] = again.books, again.codes[: rows + 10]
-    third._used = rows + 10
+    third.table.books, third.codes[: rows + 10] = again.books, again.codes[: rows + 10]
+    third.table.used = rows + 10
     third.costs = again.costs
-    third._engine = None
+    third.forget_engine()
     engine = third.engine
     assert isinstance(engine, I3M)
     engine._make_room(32)

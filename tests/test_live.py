@@ -168,7 +168,7 @@ class Follows(RuleBasedStateMachine):
         return copy.deepcopy(
             (
                 sorted(live.keys.items()),
-                self.live.labels[: live._used].tolist(),
+                self.live.labels[: live.table.used].tolist(),
                 records.codes.tolist(),
                 records.carried.to_pylist(),
                 [(book.texts, book.domain, book.counts.tolist()) for book in live.books],

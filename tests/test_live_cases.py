@@ -14,7 +14,7 @@ from shoal.boxes.group_changes import add, settle
 from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, weigh
 from shoal.errors import BatchError, ParameterError
 from shoal.maintain import MAINTAINERS
-from shoal.maintain import live as live_module
+from shoal.maintain import table as table_module
 from shoal.maintain.live import LivePartition, Settings
 from shoal.privacy import Rule, make_rules
 from shoal.progress import Progress
@@ -58,7 +58,7 @@ def test_a_group_of_few_people_with_many_records_is_dispersed(spread: int) -> No
     live = LivePartition(encode(table, people), keys, np.array(labels), settings, people=[r[0] for r in made])
     first = [str(i) for i, r in enumerate(made) if r[0] == "B0"]
     live.apply(ChangeBatch.of(people, deletes=first[:-1]))
-    live._engine = live.privacy = None
+    live.forget_engine()
     live.apply(ChangeBatch.of(people, deletes=first[-1:]))
     partition = live.partition()
     partition.check()
@@ -102,12 +102,12 @@ def test_running_out_of_memory_while_numbers_are_given_anew(monkeypatch: pytest.
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(live_module, "roomier", fails)
+        patched.setattr(table_module, "grow", fails)
         with pytest.raises(MemoryError):
             live.apply(ChangeBatch.of(plain, deletes=["2600"]))
     assert live.records().carried.to_pylist() == before
     live.apply(ChangeBatch.of(plain, deletes=["2600"]))
-    assert live._used < 1000
+    assert live.table.used < 1000
     live.partition().check()
     assert live.partition().publishable
 
@@ -241,8 +241,35 @@ def test_thousands_of_small_batches() -> None:
         live.apply(ChangeBatch.of(plain, inserts=rows(60 + i, 61 + i, n=str), deletes=[str(i)]))
     engine: Any = live.engine
     assert len(live) == 60
-    assert live._used < 1500
+    assert live.table.used < 1500
     assert len(engine.work.groups.sizes) < 100
-    assert len(live._carried) < 15
+    assert len(live.table.carried) < 15
     live.partition().check()
     assert live.partition().publishable
+
+
+def test_what_is_not_accepted_is_taken_back() -> None:
+    noted = schema(n={"role": "insensitive"})
+    live, twin = (LivePartition.start(rows(0, 60, n=str), noted, Settings(k=3, seed=1)) for _ in range(2))
+
+    def state(live: LivePartition) -> object:
+        used = live.table.used
+        return live.labels[:used].tolist(), live.records().carried.to_pylist(), sorted(live.keys.items()), live.books
+
+    before = state(live)
+    batch = ChangeBatch.of(noted, inserts=rows(60, 2000, age=lambda i: i, n=str), deletes=["1", "2"])
+    with live.changing(batch) as change:
+        assert (change.applied.inserted, change.applied.deleted, len(live)) == (1940, 2, 1998)
+    assert state(live) == before
+    with pytest.raises(KeyError), live.changing(batch):
+        raise KeyError
+    assert state(live) == before
+    with live.optimizing("breaking"):
+        pass
+    assert state(live) == before
+    with live.changing(batch) as change:
+        change.accept()
+    twin.forget_engine()  # as taking back does
+    twin.apply(batch)
+    assert live.labels.tolist() == twin.labels.tolist()
+    live.partition().check()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.release import write as write_module
+from shoal.release.manifest import Manifest
 from shoal.release.shuffle import new_shuffle_key, shuffled
 from tests.patients import PATIENTS, PATIENTS_SCHEMA
 from tests.tables import MadeTable, tables
@@ -174,3 +175,15 @@ def test_a_shuffle_key_repeats_its_order() -> None:
     assert sorted(shuffled(1000, key).tolist()) == list(range(1000))
     places = np.mean([shuffled(10, new_shuffle_key())[0] for _ in range(2000)])
     assert abs(places - 4.5) < 0.5
+
+
+@pytest.mark.parametrize("since", [{}, {"withheld": 3}])
+def test_a_manifest_is_read_and_written_as_it_was(since: dict[str, int]) -> None:
+    """Of an earlier version too, and with what a vault adds."""
+    column = {"role": "quasi-identifier", "type": "numeric"}
+    release = shoal.anonymize(pa.table({"age": [1, 1]}), shoal.Schema(columns={"age": column}), k=2)
+    facts = {name: fact for name, fact in release.manifest.items() if name != "withheld"}
+    rule = {"column": "ill", "model": "recursive", "l": 2.0, "c": 3.0}
+    told = {**facts, "rules": [rule], "release": 1, "hidden": ["note"], "neutralized_formulas": True}
+    told = {name: told[name] for name in ["made_by", "manifest_version", "rows"]} | since | told
+    assert json.dumps(Manifest.from_json(json.loads(json.dumps(told))).to_json()) == json.dumps(told)

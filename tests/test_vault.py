@@ -9,7 +9,6 @@ import os
 import pickle
 import sqlite3
 import stat
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -270,9 +269,11 @@ def test_a_verifier_that_says_no_keeps_everything_as_it_was(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make(place()) as vault:
-        one_shot = sys.modules["shoal.anonymize"]
-        honest = one_shot.verify
-        monkeypatch.setattr(one_shot, "verify", lambda table, schema, k, **more: honest(table, schema, 50, **more))
+
+        def strict(table: pa.Table, schema: shoal.Schema, _: int, **more: Any) -> shoal.Verdict:
+            return shoal.verify(table, schema, 50, **more)
+
+        monkeypatch.setattr("shoal.release.making.verify", strict)
         with pytest.raises(shoal.VerificationError):
             vault.publish(tmp_path / "x.csv")
         assert vault.releases() == []

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from shoal.maintain.live import Engine, LivePartition
+    from shoal.maintain.engine import Engine
+    from shoal.maintain.live import LivePartition
 
 
 class Maintainer(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,9 @@ import sqlalchemy as sa
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
-from shoal.maintain.live import Applied
+from shoal.maintain.change import Change
 from shoal.optimize import DEFAULT_OPTIMIZER
-from shoal.privacy.requirements import PerColumn
+from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
 from shoal.release import Release
@@ -55,10 +55,6 @@ from shoal.vault.store.drafts import noted_draft
 from shoal.vault.store.vault_row import vault_row
 
 WAIT = 10.0  # seconds for another writer
-
-
-class _DryRun(Exception):  # not an error
-    """Everything was tried, and nothing shall last."""
 
 
 class Vault:
@@ -117,8 +113,8 @@ class Vault:
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
         _check_wait(wait)
-        asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        held_to = HeldTo(k, asked, measure, maintainer, method, seed)
+        requirements = Requirements(k, l, t, diversity, c, alpha)
+        held_to = HeldTo(requirements, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
         made = create_vault(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
@@ -384,15 +380,10 @@ class Vault:
         """Lower the loss of the groups as they are; what is asked of them still holds."""
         with self._writing(progress) as state:
             before = state.live.loss()
-            after = before
-
-            def keep(applied: Applied) -> None:
-                nonlocal after
+            with state.live.optimizing(how, progress) as change:
                 after = state.live.loss()
-                self._keep(state, applied, "optimize", None, dry_run=dry_run or not len(applied.moved))
-
-            with suppress(_DryRun):
-                state.live.optimize(how, progress, keep)
+                if not dry_run and len(change.applied.moved):
+                    self._keep(state, change, "optimize")
             return Optimized(state.version, before, after, dry_run)
 
     def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
@@ -404,30 +395,24 @@ class Vault:
                 hint="Give it with --key-secret-file (in Python, Vault.open(…, key_secret=…)).",
                 file=self.where,
             )
-        done: list[Applied] = []
         with self._writing(progress) as state:
             version = state.version
             batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
             if self._hashing is not None:
                 batch = self._hashing.batch(batch)
-
-            def keep(applied: Applied) -> None:
-                done.append(applied)
-                self._keep(state, applied, "apply", source_position, dry_run=dry_run)
-
-            with suppress(_DryRun):
-                state.live.apply(batch, progress, keep)
-            applied = done[0]
+            with state.live.changing(batch, progress) as change:
+                if not dry_run:
+                    self._keep(state, change, "apply", source_position)
+            applied = change.applied
             counts = applied.inserted, applied.updated, applied.deleted
             version = version + 1 if dry_run else state.version
             return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(self, state: State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool) -> None:
-        """Make a batch last; called when it has been applied in memory, where an error takes it back."""
-        if dry_run:
-            raise _DryRun
-        commit_batch(self._store, state, applied, kind, source_position)
+    def _keep(self, state: State, change: Change, kind: str, source_position: str | None = None) -> None:
+        """Make a change last: in the store first, then in memory."""
+        commit_batch(self._store, state, change.applied, kind, source_position)
         self._epoch = state.epoch
+        change.accept()
 
     def publish(
         self,
@@ -484,17 +469,15 @@ class Vault:
         What is not given stays as it was; of l, t, diversity, c and alpha, if one is given all are replaced, and
         `clear_rules` drops them.
         """
-        asked: dict[str, Any] | None = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        if asked is not None and all(value is None for value in asked.values()) and not clear_rules:
-            asked = None
-        elif clear_rules and any(value is not None for value in (asked or {}).values()):
+        requirements = Requirements(self.k, l, t, diversity, c, alpha)  # k is that of the epoch, if none is given
+        if clear_rules and requirements.more_than_k:
             raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.load(_path(schema))
         changes = {
             "k": k,
             "schema": schema,
-            "asked": asked,
+            "requirements": requirements if clear_rules or requirements.more_than_k else None,
             "method": method,
             "measure": measure,
             "maintainer": maintainer,

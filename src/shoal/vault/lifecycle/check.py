@@ -109,7 +109,7 @@ def _check_release(connection: sa.Connection, store: Store, entry: Entry) -> lis
         return []
     held = read_epoch(connection, entry.epoch, store.where)
     by_people = release.manifest["counted"] == "people"  # who is whose is not published, nor kept for the past
-    rules = held.asked if release.rules and not by_people else {}
+    rules = held.requirements.options() if release.rules and not by_people else {}
     verdict = verify(release.table, held.schema, release.k, **rules)
     return [] if verdict.ok else [f"release {entry.number} does not verify: {'; '.join(verdict.reasons)}"]
 

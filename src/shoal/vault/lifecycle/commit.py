@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.maintain.live import Applied
+from shoal.maintain.change import Applied
 from shoal.vault.releases.unused_labels import forget_unused
 from shoal.vault.state.erased_values import erased
 from shoal.vault.state.frozen import frozen, with_types
@@ -44,7 +44,7 @@ def commit_batch(store: Store, state: State, applied: Applied, kind: str, source
         if epoch is not state.epoch:
             saving.save_epoch(epoch)
         changed: dict[str, object] = {
-            "next_id": live.next_id,
+            "next_id": live.table.next_id,
             "next_values": as_json(state.dictionary.next_ids(turnovers)),
         }
         if source_position is not None:

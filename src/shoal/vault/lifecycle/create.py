@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from shoal.errors import ShoalWarning, VaultError
 from shoal.fit import warn_of_keys
 from shoal.privacy import warn_of_several_records
-from shoal.privacy.requirements import check_k
+from shoal.privacy.requirements import Requirements, check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
 from shoal.records.reading import read_for
@@ -40,8 +40,7 @@ TAKEN = "Choose another name. (To change what a vault is held to, there is shoal
 class HeldTo(NamedTuple):
     """What a new vault is held to, as it was given."""
 
-    k: int
-    asked: Mapping[str, Any]
+    requirements: Requirements
     measure: str
     maintainer: str
     method: str | None
@@ -113,8 +112,7 @@ def empty_table(schema: Schema) -> pa.Table:
 
 def first_epoch(
     schema: Schema,
-    k: int,
-    asked: Mapping[str, Any],
+    requirements: Requirements,
     measure: str,
     maintainer: str,
     method: str | None,
@@ -123,7 +121,8 @@ def first_epoch(
     """What a vault is held to in the beginning; what is frozen comes with the records."""
     stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
     files = tuple(str(Path(file).resolve()) for file in schema.files)
-    return Epoch(1, 1, stored, check_k(k), asked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
+    checked = replace(requirements, k=check_k(requirements.k))
+    return Epoch(1, 1, stored, checked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
 
 
 def _make(store: Store, state: State, key_check: str | None) -> None:

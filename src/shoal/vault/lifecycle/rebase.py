@@ -18,6 +18,7 @@ from shoal.errors import SchemaError, whole_number
 from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
+from shoal.release.manifest import Manifest
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.vault.facts import Rebased
 from shoal.vault.releases import snapshots
@@ -93,13 +94,13 @@ def settings_changed(epoch: Epoch, changes: Mapping[str, Any]) -> Epoch:
         given["method"] = None
     if "seed" in given:
         whole_number("seed", given["seed"], least=0)
-    if "k" in given:
-        given["k"] = check_k(given["k"])
+    requirements = given.pop("requirements", epoch.requirements)
+    k = check_k(given.pop("k")) if "k" in given else epoch.k
     if "schema" in given:
         files = (str(Path(file).resolve()) for file in given["schema"].files)
         given["files"] = tuple(dict.fromkeys([*epoch.files, *files]))
         given["schema"] = schema_from(schema_facts(given["schema"]))  # as it will be when it is opened
-    return replace(epoch, number=epoch.number + 1, **given)
+    return replace(epoch, number=epoch.number + 1, requirements=replace(requirements, k=k), **given)
 
 
 def replace_all(saving: Saving, schema: Schema) -> None:
@@ -128,15 +129,12 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
     history = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)))
     changed = []
     for row in history:
-        layout, manifest = json.loads(row["layout"]), json.loads(row["manifest"])
+        layout, manifest = json.loads(row["layout"]), Manifest.from_json(json.loads(row["manifest"]))
         gone = [name for name in layout["order"] if name in hidden]
         if not gone:
             continue
         layout["order"] = [name for name in layout["order"] if name not in hidden]
-        manifest["columns"] = {name: facts for name, facts in manifest["columns"].items() if name not in hidden}
-        manifest["rules"] = [rule for rule in manifest["rules"] if rule["column"] not in hidden]
-        manifest["hidden"] = [*manifest.get("hidden", []), *gone]
-        changed.append((row["number"], as_json(layout), as_json(manifest), None))
+        changed.append((row["number"], as_json(layout), as_json(manifest.hiding(gone).to_json()), None))
     saving.store.update(connection, releases, ("number", "layout", "manifest", "content"), changed)
     kept = snapshots.hide(connection, hidden, saving.store.where)
     saving.store.clear(connection, tables.classes)

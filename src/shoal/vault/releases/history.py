@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError, VaultError, VerificationError, whole_number
 from shoal.measures import Report, public_report
 from shoal.release import Release
-from shoal.release.manifest import rounded
+from shoal.release.manifest import Manifest, rounded
 from shoal.release.shuffle import shuffled
 from shoal.schema import Role, Schema
 from shoal.vault.facts import Entry
@@ -181,9 +182,9 @@ def released_again(connection: sa.Connection, number: int, where: str, sources: 
             f"VAULT {number} -o FILE --for-holder (in Python, vault.release_rows({number})).",
             file=where,
         )
-    manifest = json.loads(again.row["manifest"])
+    manifest = Manifest.from_json(json.loads(again.row["manifest"]))
     schema = again.epoch.schema
-    hidden = manifest.get("hidden", [])
+    hidden = manifest.hidden
     if hidden:
         schema = Schema({name: column for name, column in schema.columns.items() if name not in hidden})
         _verify_anew(again, schema, manifest, where)
@@ -191,36 +192,27 @@ def released_again(connection: sa.Connection, number: int, where: str, sources: 
     if again.table.num_rows and schema.quasi_identifiers:
         report, _ = public_report(again.table, schema)
     if hidden:
-        manifest |= {
-            "equivalence_classes": report.classes,
-            "smallest_class": report.smallest_class,
-            "measures": {name: rounded(value) for name, value in report.totals.items()},
-        }
-    return Release(again.table, manifest=manifest, public=report, number=number, sources=sources)
+        manifest = replace(
+            manifest,
+            equivalence_classes=report.classes,
+            smallest_class=report.smallest_class,
+            measures={name: rounded(value) for name, value in report.totals.items()},
+        )
+    return Release(again.table, manifest=manifest.to_json(), public=report, number=number, sources=sources)
 
 
-def _verify_anew(again: Rebuilt, schema: Schema, manifest: Mapping[str, Any], where: str) -> None:
+def _verify_anew(again: Rebuilt, schema: Schema, manifest: Manifest, where: str) -> None:
     """Without a column classes have become larger, if anything; but nothing is taken for granted.
 
     Where people were counted, rows are: who is whose is not kept for the past, and there are no fewer rows than people.
     """
     if not schema.quasi_identifiers:
         return
-    asked = {} if manifest["counted"] == "people" else asked_of(again.epoch.asked, schema)
-    verdict = verify(again.table, schema, manifest["k"], **asked)
+    sensitive = [] if manifest.counted == "people" else schema.names(Role.SENSITIVE)
+    verdict = verify(again.table, schema, manifest.k, **again.epoch.requirements.about(sensitive).options())
     if not verdict.ok:
         reasons = "; ".join(verdict.reasons)
         raise VerificationError(f"release {again.row['number']} was not made again: {reasons}.", file=where)
-
-
-def asked_of(asked: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """What was asked of the sensitive columns that a schema still has."""
-    sensitive = schema.names(Role.SENSITIVE)
-    if not sensitive:
-        return {}
-    named = {name: given for name, given in asked.items() if isinstance(given, Mapping)}
-    left = {name: {key: value for key, value in given.items() if key in sensitive} for name, given in named.items()}
-    return {**asked, **{name: given or None for name, given in left.items()}}
 
 
 def _passthrough_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:

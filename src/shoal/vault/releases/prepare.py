@@ -9,11 +9,12 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.anonymize import released
 from shoal.errors import Unchanged, VerificationError
 from shoal.fit import warn_of_keys
 from shoal.progress import Progress
 from shoal.release import Release
+from shoal.release.making import released
+from shoal.release.manifest import Manifest
 from shoal.release.shuffle import new_shuffle_key
 from shoal.vault.releases.history import last_release
 from shoal.vault.releases.snapshots import GroupLabels
@@ -60,7 +61,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
     release = released(
         records,
         partition,
-        epoch.asked,
+        epoch.requirements,
         method=f"{live.settings.static_method}, then {epoch.maintainer}",
         measure=epoch.measure,
         progress=progress,
@@ -72,7 +73,7 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
             "previous": None if last is None else {"release": last["number"], "sha256": last["sha256"]},
         },
     )
-    release.number = number
+    release.number, manifest = number, Manifest.from_json(release.manifest)
     row = {
         "number": number,
         "version": state.version,
@@ -85,9 +86,9 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "sha256": "",
         "content": content_checksum(release.table),
         "rows": release.table.num_rows,
-        "classes": int(release.manifest["equivalence_classes"]),  # type: ignore[call-overload]  # the manifest is JSON
-        "smallest_class": int(release.manifest["smallest_class"]),  # type: ignore[call-overload]
-        "k": release.k,
+        "classes": manifest.equivalence_classes,
+        "smallest_class": manifest.smallest_class,
+        "k": manifest.k,
         "loss": loss,
         "erased": 0,
         "file": None,

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.hierarchies import FlatValues
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.records.codebook import CodeBook, Codes
-from shoal.rooms import roomier
 from shoal.schema import Column, Schema
 
 MISSING_ID = 0
@@ -50,7 +50,7 @@ class Numbered:
             if value.value is not None:
                 self.ids[value.value], self.texts[value.id] = value.id, value.value
                 self.next_id = max(self.next_id, value.id + 1)
-        self.uses = roomier(self.uses, self.next_id)
+        self.uses = grow(self.uses, self.next_id)
 
     def count(self, come: NDArray[np.integer], gone: NDArray[np.integer]) -> None:
         """Records with these values come and go; what nobody has any more is forgotten."""
@@ -100,7 +100,7 @@ class Dictionary:
     def continue_at(self, next_ids: Mapping[str, int]) -> None:
         for column in self.columns:
             column.next_id = next_ids[column.name]
-            column.uses = roomier(column.uses, column.next_id)
+            column.uses = grow(column.uses, column.next_id)
 
     def know(self, values: Iterable[Value]) -> None:
         by_name: dict[str, list[Value]] = {}

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import sqlalchemy as sa
 
-from shoal.anonymize import rules_for
 from shoal.maintain.live import Settings
+from shoal.privacy.requirements import Requirements
 from shoal.privacy.sensitive import Distribution
 from shoal.schema import Schema
 from shoal.vault.state.schema_json import schema_facts, schema_from
@@ -22,7 +22,6 @@ from shoal.vault.store.queries import row_of
 from shoal.vault.store.rows import as_json, digest
 
 PARTS = ("schema", "settings", "layout", "frozen")
-ASKED = ("l", "t", "diversity", "c", "alpha")
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class Epoch:
     number: int
     version: int
     schema: Schema
-    k: int
-    asked: Mapping[str, Any]  # of the sensitive columns, as it was given
+    requirements: Requirements
     measure: str
     maintainer: str
     method: str | None
@@ -44,10 +42,14 @@ class Epoch:
     reference: dict[str, Distribution] | None
     files: Sequence[str] = ()  # that the schema came from: no release is written over them
 
+    @property
+    def k(self) -> int:
+        return self.requirements.k
+
     def settings(self, version: int = 0) -> Settings:
         """For a live partition. `version`: a seed makes the same choices only once."""
         seed = None if self.seed is None else self.seed + version
-        return Settings(self.k, rules_for(self.schema, self.asked), self.measure, self.maintainer, self.method, seed)
+        return Settings(self.k, self.requirements.rules(self.schema), self.measure, self.maintainer, self.method, seed)
 
     def layout(self) -> dict[str, Any]:
         """The order of the published columns, and the types of the passthrough columns."""
@@ -65,7 +67,7 @@ class Epoch:
             "schema": schema_facts(self.schema),
             "settings": {
                 "k": self.k,
-                "asked": dict(self.asked),
+                "asked": self.requirements.options(),
                 "measure": self.measure,
                 "maintainer": self.maintainer,
                 "method": self.method,
@@ -84,6 +86,7 @@ class Epoch:
             raise damaged(where, "its settings are not what was stored")
         parts = {name: json.loads(row[name]) for name in PARTS}
         settings, frozen = parts["settings"], parts["frozen"]
+        requirements = Requirements(settings.pop("k"), **settings.pop("asked"))
         order, passthrough = layout_from(row["layout"])
         reference = frozen["reference"]
         if reference is not None:
@@ -92,6 +95,7 @@ class Epoch:
             row["number"],
             row["version"],
             schema_from(parts["schema"]),
+            requirements,
             **settings,
             order=order,
             passthrough=passthrough,

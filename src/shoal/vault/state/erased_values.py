@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from shoal.maintain.live import LivePartition
 from shoal.privacy.sensitive import Distribution, by_number, distance_of, on_axis
 from shoal.records.spelling import one_spelling
+from shoal.release.manifest import Manifest
 from shoal.schema import Column
 from shoal.sources.normalize import as_text
 from shoal.vault.state.dictionary import declared_values
@@ -36,7 +37,7 @@ def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, 
         if column.bins is not None:
             continue  # only bins are named, not values
         values = {value for value in (json.loads(text).get(name) for text in gone) if value}
-        lost = _lost(values, live.carried_column(name), known, column)
+        lost = _lost(values, live.table.carried_column(name), known, column)
         if lost:
             changed[name] = without(known, lost, in_order=distance_of(column) != "equal")
     return reference if changed == reference else changed
@@ -87,7 +88,4 @@ def without(known: Distribution, lost: Iterable[str], *, in_order: bool) -> Dist
 
 def without_domains(manifest: str) -> str:
     """An end of a published domain may have been the value of somebody who is erased."""
-    facts = json.loads(manifest)
-    for column in facts["columns"].values():
-        column.pop("domain", None)
-    return as_json(facts)
+    return as_json(Manifest.from_json(json.loads(manifest)).without_domains().to_json())

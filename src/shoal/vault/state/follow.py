@@ -38,7 +38,7 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
         return load(connection, where)  # it has begun anew, because there were too few records; or a value is erased
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(map(Record._make, rows)), where)
-    state.live.next_id = row["next_id"]
+    state.live.table.next_id = row["next_id"]
     state.dictionary.continue_at(json.loads(row["next_values"]))
     state.version, state.epoch = row["version"], epoch
     count = connection.scalar(sa.select(sa.func.count()).select_from(tables.records))

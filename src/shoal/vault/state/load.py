@@ -58,7 +58,7 @@ def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> 
         reference=epoch.reference,
         ids=stored.ids,
     )
-    live.next_id = row["next_id"]
+    live.table.next_id = row["next_id"]
     return State(row["version"], epoch, live, dictionary)
 
 

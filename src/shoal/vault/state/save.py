@@ -15,7 +15,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.maintain.live import Applied, LivePartition
+from shoal.maintain.change import Applied
+from shoal.maintain.live import LivePartition
 from shoal.records.codebook import CodeBook
 from shoal.schema import Column
 from shoal.vault.state.dictionary import Dictionary, Turnover, Value, keeps_leaves

@@ -33,15 +33,15 @@ def save_all(saving: Saving, state: State, next_id: int, kind: str) -> dict[str,
     live = state.live
     alive = live.alive()
     live.ids[: len(alive)] = np.arange(next_id, next_id + len(alive))
-    live.next_id = next_id + len(alive)
+    live.table.next_id = next_id + len(alive)
     nobody = live.codes[:0]
     turnovers = state.dictionary.turnover(live.books, live.codes[alive], nobody)
     cells = np.stack([turnover.come_ids for turnover in turnovers], axis=1)
     records = live.records()
     keys = sorted(live.keys, key=live.keys.__getitem__)
-    saving.add(live.ids[alive], keys, live.people(), cells, records.carried, live.labels[alive])
+    saving.add(live.ids[alive], keys, live.table.people(), cells, records.carried, live.labels[alive])
     saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
-    numbers = {"next_id": live.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
+    numbers = {"next_id": live.table.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
     state.dictionary.take(turnovers)
     saving.save_epoch(state.epoch)
     saving.log(kind, (len(alive) if kind == "create" else 0, 0, 0), live, outside(live), None)
