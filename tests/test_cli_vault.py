@@ -354,8 +354,11 @@ def test_existing_files_need_force(holder: Person) -> None:
     assert len(person.asks("releases", "v")["releases"]) == 1
     assert person.types("release", "v", "1", "-o", "taken.csv", "--force")
     assert Path("taken.csv").read_bytes() == Path("1.csv").read_bytes()
-    person.types("backup", "v", "taken.csv", "--force")
-    assert person.types("check", "taken.csv").startswith("✓")
+    assert "is a release" in person.is_refused("backup", "v", "taken.csv", "--force")
+    assert Path("taken.csv").read_bytes() == Path("1.csv").read_bytes()
+    Path("old").write_text("mine")
+    person.types("backup", "v", "old", "--force")
+    assert person.types("check", "old").startswith("✓")
 
 
 def test_keys_are_hashed_with_a_secret(person: Person) -> None:
