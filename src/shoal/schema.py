@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -192,7 +193,9 @@ def _check_format(column: Column) -> None:
         raise SchemaError("format is for date columns.")
     day = date(2024, 11, 23)
     try:
-        read = datetime.strptime(day.strftime(column.format), column.format).date()
+        with warnings.catch_warnings():  # from 3.13 on, Python warns of a day without a year: it is refused below
+            warnings.simplefilter("ignore", DeprecationWarning)
+            read = datetime.strptime(day.strftime(column.format), column.format).date()
     except (ValueError, re.error):  # %d%d makes two groups of one name in strptime's pattern
         read = None
     if read != day:
