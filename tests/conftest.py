@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres import Server, programs
+from tests.support.postgres import Server, programs
 
 # Kernels compile during the first example of a test: a deadline per example would measure the compiler.
 settings.register_profile(
