@@ -2,112 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.app import app
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+from tests.support.person import HEADER, PASSWORD, Person, row, table
 
-# Every value of a record has one of these in it, and nothing else does.
-MARKS = ("Qx", "918273")
-PASSWORD = "Hunter2"
-SCHEMA = """
-[columns.id]
-role = "key"
-[columns.name]
-role = "identifier"
-[columns.income]
-role = "quasi-identifier"
-type = "numeric"
-domain = [0, 100_000_000]  # a manifest says the domain; what is declared here is nobody's value
-[columns.town]
-role = "quasi-identifier"
-type = "categorical"
-[columns.ill]
-role = "sensitive"
-"""
-HEADER = "id,name,income,town,ill"
 COMMANDS = (
     "init", "status", "insert", "update", "delete", "apply", "optimize", "publish", "releases", "release", "diff",
     "groups", "export", "check", "compact", "rebase", "backup", "restore",
 )  # fmt: skip
-
-
-def row(number: int, *, town: int | None = None) -> str:
-    place = number % 7 if town is None else town
-    return f"QxKey{number:03},QxName{number},{91827300 + number % 40},QxTown{place},QxIll{number % 3}"
-
-
-def table(numbers: range) -> str:
-    return "\n".join([HEADER, *map(row, numbers)]) + "\n"
-
-
-class Person:
-    """Types commands. What she reads of them is searched for values each time."""
-
-    def __init__(self) -> None:
-        self.runner = CliRunner()
-        self.said = self.heard = ""  # on standard error, on standard output
-
-    def types(self, *words: object, code: int = 0, **environment: str) -> str:
-        """The output of a command that ends with this code, in one line."""
-        done = self.runner.invoke(app, list(map(str, words)), env=environment)
-        self.heard, self.said = " ".join(done.stdout.split()), " ".join(done.stderr.split())
-        assert done.exit_code == code, f"{words}: {done.exit_code}\n{done.stdout}\n{done.stderr}"
-        for mark in (*MARKS, PASSWORD):
-            assert mark not in done.stdout, words
-            assert mark not in done.stderr, words
-        assert "bug" not in done.stderr
-        return self.heard
-
-    def asks(self, *words: object, **environment: str) -> dict[str, Any]:
-        """The same facts as a program has them."""
-        found: dict[str, Any] = json.loads(self.types(*words, "--json", code=0, **environment))
-        return found
-
-    def is_refused(self, *words: object, code: int = 2, **environment: str) -> str:
-        """What is said on standard error, to a person and to a program."""
-        assert self.types(*words, code=code, **environment) == ""
-        message = self.said
-        self.types(*words, "--json", code=code, **environment)
-        told = json.loads(self.said)
-        assert " ".join(told["message"].split()) in message
-        return message
-
-
-@pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
-    """In a folder with a schema and tables."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SHOAL_KEY_SECRET", raising=False)
-    for name, text in (
-        ("schema.toml", SCHEMA),
-        ("people.csv", table(range(60))),
-        ("new.csv", table(range(60, 66))),
-        ("now.csv", f"{HEADER}\n{row(3, town=1)}\n{row(4, town=2)}\n"),
-        ("leaving.csv", "id\nQxKey010\nQxKey011\n"),
-        ("changes.csv", f"op,{HEADER}\ninsert,{row(70)}\nupdate,{row(5, town=6)}\ndelete,QxKey012,,,,\n"),
-    ):
-        Path(name).write_text(text)
-    return Person()
-
-
-@pytest.fixture
-def holder(person: Person) -> Person:
-    """The same, with a vault."""
-    person.types("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
-    return person
 
 
 def names_of(kind: type) -> set[str]:
@@ -310,104 +219,6 @@ def test_faulty_batches_name_rows_and_columns_alone(holder: Person) -> None:
         assert person.asks("status", "v") == before
     Path("faulty.csv").write_text(HEADER + "\n")
     assert person.types("insert", "v", "faulty.csv") == "The file has no records: none has changed."
-
-
-def test_what_is_the_holders_goes_to_a_private_file(holder: Person) -> None:
-    person = holder
-    assert person.types("groups", "v").endswith("shoal groups v -o FILE (for the holder alone)")
-    for words, name, columns in (
-        (("groups", "v"), "groups.csv", 2),
-        (("groups", "v"), "groups.parquet", 2),
-        (("export", "v"), "originals.csv", None),
-        (("export", "v"), "originals.parquet", None),
-    ):
-        assert f"Written: {name} " in person.types(*words, "-o", name)
-        assert Path(name).stat().st_mode & 0o777 == 0o600
-        held = pq.read_table(name) if name.endswith("parquet") else pa_csv.read_csv(name)
-        assert held.num_rows == 60
-        assert columns in (None, held.num_columns)
-        assert "QxKey007" in Path(name).read_text(errors="replace") or name.endswith("parquet")
-        Path(name).write_text("mine")
-        Path(name).chmod(0o644)
-        assert "--force" in person.is_refused(*words, "-o", name)
-        assert Path(name).read_text() == "mine"
-        person.types(*words, "-o", name, "--force")
-        assert Path(name).stat().st_mode & 0o777 == 0o600
-    assert not [path for path in Path().iterdir() if path.name.endswith(".part")]
-    Path("v").rename("v.csv")
-    person.types("publish", "v.csv")
-    for verb in (("groups", "v.csv"), ("export", "v.csv"), ("publish", "v.csv"), ("release", "v.csv", "1")):
-        assert "would be lost" in person.is_refused(*verb, "-o", "v.csv", "--force")
-
-
-def test_existing_files_need_force(holder: Person) -> None:
-    person = holder
-    Path("taken.csv").write_text("mine")
-    person.types("publish", "v", "-o", "1.csv")
-    for words in (
-        ("publish", "v", "--even-if-unchanged", "-o", "taken.csv"),
-        ("release", "v", "1", "-o", "taken.csv"),
-        ("backup", "v", "taken.csv"),
-    ):
-        assert "--force" in person.is_refused(*words)
-        assert Path("taken.csv").read_text() == "mine"
-    assert len(person.asks("releases", "v")["releases"]) == 1
-    assert person.types("release", "v", "1", "-o", "taken.csv", "--force")
-    assert Path("taken.csv").read_bytes() == Path("1.csv").read_bytes()
-    assert "is a release" in person.is_refused("backup", "v", "taken.csv", "--force")
-    assert Path("taken.csv").read_bytes() == Path("1.csv").read_bytes()
-    Path("old").write_text("mine")
-    person.types("backup", "v", "old", "--force")
-    assert person.types("check", "old").startswith("✓")
-
-
-def test_keys_are_hashed_with_a_secret(person: Person) -> None:
-    Path("secret").write_text("a long and boring secret\n")
-    Path("wrong").write_text("another one, just as long")
-    Path("empty").write_text("\n")
-    made = ("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
-    assert "empty" in person.is_refused(*made, "--key-secret-file", "empty")
-    assert "cannot be read" in person.is_refused(*made, "--key-secret-file", "nowhere")
-    person.types(*made, "--key-secret-file", "secret")
-    assert "hashed with a secret" in person.types("status", "v")
-    assert person.asks("status", "v")["keys_hashed"] is True
-    assert b"QxKey" not in Path("v").read_bytes()
-    for extra in ((), ("--key-secret-file", "wrong")):
-        assert "secret" in person.is_refused("insert", "v", "new.csv", *extra)
-    person.types("insert", "v", "new.csv", "--key-secret-file", "secret")
-    person.types("delete", "v", "leaving.csv", SHOAL_KEY_SECRET="a long and boring secret")
-    person.types("publish", "v", "-o", "1.csv")
-    person.types("export", "v", "-o", "originals.csv")
-    assert "QxKey" not in Path("originals.csv").read_text()
-    assert person.types("check", "v").startswith("✓ All is well: 64 records")
-
-
-def test_damage_is_found(holder: Person) -> None:
-    with sqlite3.connect("v") as connection:
-        connection.execute("UPDATE records SET carried = replace(carried, 'QxIll1', 'QxIll2') WHERE id % 2 = 0")
-    connection.close()
-    assert "✗ Something is wrong" in holder.types("check", "v", code=1)
-    holder.types("check", "v", "--json", code=1)
-    found = json.loads(holder.heard)
-    assert found["ok"] is False
-    assert found["problems"]
-
-
-def test_a_password_is_never_shown(person: Person) -> None:
-    url = f"postgresql://somebody:{PASSWORD}@127.0.0.1:1/nothing"
-    for words in (
-        ("init", url, "-s", "schema.toml", "-k", "3"),
-        ("status", url),
-        ("insert", url, "new.csv"),
-        ("publish", url, "-o", "1.csv"),
-        ("export", url, "-o", "1.csv"),
-        ("backup", url, "copy"),
-        ("restore", "people.csv", url),
-    ):
-        assert person.is_refused(*words).startswith("Error: "), words
-    for swapped in (("insert", "v", url), ("backup", "v", url), ("restore", url, "v"), ("export", "v", "-o", url)):
-        person.types(*swapped, code=2)
-        assert "a file is wanted here" in person.said, swapped
 
 
 def test_a_vault_in_postgresql(person: Person, postgres_url: str) -> None:

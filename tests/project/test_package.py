@@ -101,7 +101,7 @@ def test_kernels_are_kept_in_the_users_cache_folder(tmp_path: Path) -> None:
 def test_kernels_say_the_same_when_they_are_not_compiled() -> None:
     """Compiled code does not check indices; the same source as plain Python does."""
     tests = [
-        "boxes/test_costs.py", "measures/test_measures.py",
+        "boxes/test_costs.py", "measures/test_measures.py", "measures/test_risk.py",
         "cluster/test_methods.py::test_mondrian_equals_the_plain_version",
     ]  # fmt: skip
     wraps = (
