@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres import Server, programs
+pytest.register_assert_rewrite("tests.support")  # before it is imported: its asserts tell what they compared
+
+from tests.support.postgres import Server, programs  # noqa: E402
 
 # Kernels compile during the first example of a test: a deadline per example would measure the compiler.
 settings.register_profile(
