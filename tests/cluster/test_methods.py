@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -131,6 +132,15 @@ def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> Non
     assert total_loss(partition, same.books) == 0
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """In the background (`make test &`) a shell has its processes ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @variants
 def test_work_is_reported_and_can_be_interrupted(method: str, options: dict[str, Any]) -> None:
     """A signal that arrives while a kernel runs is seen soon after."""
