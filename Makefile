@@ -4,14 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all check bench torture clean
+.PHONY: help demo test test-all test-oldest test-newest coverage check bench papers torture release-check clean
 
 help:
 	@echo "make demo      anonymize a real table and look at the result"
 	@echo "make test      every check: ruff, mypy, import-linter, pytest"
-	@echo "make test-all  the same, with the slow tests"
+	@echo "make test-all  the same, with the slow tests, the oldest dependencies and the newest Python"
+	@echo "make coverage  which lines the tests run"
 	@echo "make bench     measure speed and memory on this machine"
+	@echo "make papers    measure the papers' experiments again, and write docs/papers"
 	@echo "make torture   kill it, starve it, damage its files; write the results to docs/reliability.md"
+	@echo "make release-check  the version, the changelog, and the wheel installed alone"
 
 demo: $(VENV)/.run
 	$(BIN)/shoal demo
@@ -23,6 +26,19 @@ test: check
 test-all: check
 	@sh tools/postgres.sh
 	$(BIN)/pytest -n auto
+	@$(MAKE) --no-print-directory test-oldest test-newest
+
+# The tests marked `versions`, each in a venv of its own. What is new may tell what is old that it is.
+test-oldest:
+	@sh tools/elsewhere.sh 3.11 .venv-oldest constraints-oldest.txt -n auto -W ignore::DeprecationWarning
+
+test-newest:
+	@sh tools/elsewhere.sh 3.13 .venv-3.13 constraints.txt -n auto
+
+# By itself: on Python 3.11 tracing takes half as long again where tests run much Python.
+coverage: $(VENV)/.dev
+	@sh tools/postgres.sh
+	$(BIN)/pytest -n auto -m "not slow" --cov --cov-report=term:skip-covered
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -31,11 +47,17 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.run
-	$(BIN)/shoal bench
+	$(BIN)/shoal bench $(NAMES)
+
+papers: $(VENV)/.dev
+	$(BIN)/shoal papers -o docs/papers $(NAMES)
 
 torture: $(VENV)/.dev
 	@sh tools/postgres.sh
 	$(BIN)/python -m tests.torture --doc docs/reliability.md
+
+release-check: $(VENV)/.dev
+	$(BIN)/python tools/release_check.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -53,4 +75,4 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	@touch $(VENV)/.run $@
 
 clean:
-	rm -rf $(VENV) build dist shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -8,13 +8,20 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres import Server, programs
+pytest.register_assert_rewrite("tests.support")  # before it is imported: its asserts tell what they compared
+
+from tests.support.postgres import Server, programs  # noqa: E402
 
 # Kernels compile during the first example of a test: a deadline per example would measure the compiler.
 settings.register_profile(
     "shoal", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("shoal")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not in pyproject.toml: there it would import shoal before coverage looks.
+    config.addinivalue_line("filterwarnings", "ignore::shoal.ShoalWarning")
 
 
 @pytest.fixture(scope="session")

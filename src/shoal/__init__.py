@@ -1,6 +1,6 @@
 """shoal keeps a published table k-anonymous while the table behind it keeps changing."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal import datasets
 from shoal.anonymize import anonymize
@@ -24,9 +24,9 @@ from shoal.errors import (
 from shoal.hierarchies import Hierarchy
 from shoal.measures import Report, measure
 from shoal.progress import Progress
-from shoal.records.reading import read
 from shoal.release import Release
 from shoal.schema import Column, Role, Schema
+from shoal.sources.reading import read
 from shoal.verify import Verdict, verify
 from shoal.version import __version__
 
@@ -68,10 +68,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """`shoal.Vault` loads SQLAlchemy: when it is asked for, and not before."""
     if name == "Vault":
         from shoal.vault.vault import Vault
 
         return Vault
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

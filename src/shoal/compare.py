@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.anonymize import released, rules_for
 from shoal.cluster import METHODS, check_parameters, cluster
 from shoal.errors import ParameterError
 from shoal.measures import least_loss
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, warn_of_several_records
-from shoal.privacy.requirements import PerColumn
+from shoal.privacy.requirements import Alpha, Diversity, PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records, encode
 from shoal.records.reading import read_for
+from shoal.release.making import released
 from shoal.schema import Schema
 
 WORTH_REPEATING = 2.0  # seconds: what takes less is run twice, because the first run loads the kernels
@@ -62,9 +62,9 @@ def compare(
     methods: str | Iterable[str] | None = None,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
     t: PerColumn | None = None,
-    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    diversity: Diversity | None = None,
     c: float | None = None,
-    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+    alpha: Alpha | None = None,
     measure: str = "il",
     seed: int | None = None,
     progress: Progress = SILENT,
@@ -74,33 +74,36 @@ def compare(
     Nothing is published; every result has passed the verifier all the same, so that the losses are those of releases.
     `methods`: all that can aim at the measure, if nothing is said. The other arguments are those of `anonymize`.
     """
-    several = list(dict.fromkeys(k)) if isinstance(k, Iterable) else [k]
+    ks = list(dict.fromkeys(k)) if isinstance(k, Iterable) else [k]
     if methods is None:
         methods = [name for name, method in METHODS.items() if measure in method.measures] or list(METHODS)
     names = [methods] if isinstance(methods, str) else list(dict.fromkeys(methods))
-    if not several or not names:
+    if not ks or not names:
         raise ParameterError("compare needs one k and one method at least.")
     for name in names:
-        for wanted in several:
+        for wanted in ks:
             check_parameters(wanted, name, measure, {}, seed)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-    asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-    rules = rules_for(schema, asked)
+    asked = [Requirements(wanted, l, t, diversity, c, alpha) for wanted in ks]
+    rules = asked[0].rules(schema)
     progress.stage("reading")
     table, file = read_for(schema, data)
     records = encode(table, schema, file)
     del table
     warn_of_several_records(records)
     progress.stage("loading the kernels")
-    for wanted in several:  # what cannot be done is said before anything is
-        Privacy.of(records, wanted, rules).check_feasible()
+    for requirements in asked:  # what cannot be done is said before anything is
+        Privacy.of(records, requirements.k, rules).check_feasible()
     least = cache(lambda wanted: least_loss(records, wanted))  # the same for all methods
     trials = []
-    for wanted in several:
+    for requirements in asked:
+        wanted = requirements.k
         for name in names:
             told = _Told(progress, f"{name}, k = {wanted}")
             seconds, partition = _timed(records, wanted, rules, name, measure, seed, told)
-            release = released(records, partition, asked, method=name, measure=measure, progress=told, least=least)
+            release = released(
+                records, partition, requirements, method=name, measure=measure, progress=told, least=least
+            )
             sizes = np.asarray(partition.sizes)
             trials.append(Trial(name, wanted, seconds, len(sizes), int(sizes.max()), release.measures()))
     return Comparison(len(records), measure, tuple(trials))

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DataError
-from shoal.records.csv_files import CsvFile, Expected
-from shoal.records.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number, plain
-from shoal.records.reading import typed
-from shoal.records.sources import open_source
-from shoal.schema import ColumnType, Role, Schema
+from shoal.roles import ColumnType, Role
+from shoal.sources.csv_files import CsvFile, Expected
+from shoal.sources.normalize import as_text, is_text, looks_like_a_day, looks_like_a_number, plain
+from shoal.sources.opening import open_source
+from shoal.sources.reading import typed
 
 MISSING = ("?", "NA", "N/A", "n/a", "null", "NULL", "None")
 NO_VALUE = ("", "na", "n a", "nan", "null", "nil", "none", "no", "missing", "unknown", "not known", "empty", "x")
@@ -63,7 +63,7 @@ class Guess:
 
 @dataclass
 class Proposal:
-    """A proposed schema. `toml()` is a file to edit, `schema()` the schema itself."""
+    """A proposed schema. `toml()` is a file to edit, `columns()` what a `Schema` is made of."""
 
     guesses: list[Guess]
     missing: list[str] = field(default_factory=list)
@@ -73,8 +73,8 @@ class Proposal:
     def warnings(self) -> list[str]:
         return [f"{guess.name}: {guess.warning}" for guess in self.guesses if guess.warning]
 
-    def schema(self) -> Schema:
-        columns = {
+    def columns(self) -> dict[str, dict[str, object]]:
+        return {
             guess.name: {
                 "role": guess.role,
                 **({"type": guess.type} if guess.type else {}),
@@ -82,7 +82,6 @@ class Proposal:
             }
             for guess in self.guesses
         }
-        return Schema(columns=columns, missing=self.missing, header=self.header)
 
     def toml(self) -> str:
         lines = [

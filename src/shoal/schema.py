@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import math
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from enum import StrEnum
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -18,32 +17,12 @@ from pathlib import Path
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import SchemaError, one_of, shown
 from shoal.hierarchies import DateLevels, Hierarchy, IntervalLevels
-
-
-class Role(StrEnum):
-    """What a column is to an attacker, and so what happens to it."""
-
-    IDENTIFIER = "identifier"  # names somebody: never enters, never leaves
-    KEY = "key"  # unique per record: the holder's handle, never published
-    PERSON = "person"  # whose record it is, where one person has several: never published
-    QUASI_IDENTIFIER = "quasi-identifier"  # may be known to an attacker: generalized
-    SENSITIVE = "sensitive"  # what an attacker must not learn: published as it is
-    INSENSITIVE = "insensitive"  # published as it is
-
+from shoal.inference import propose
+from shoal.roles import ColumnType, Role
 
 LARGEST_NUMBER = 1e300
 RIGHT_FILE = "docs/schema.md says what a schema looks like. Is it the right file?"
 PUBLISHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE)
-
-
-class ColumnType(StrEnum):
-    """How the values of a column are read and ordered."""
-
-    NUMERIC = "numeric"
-    DATE = "date"
-    CATEGORICAL = "categorical"
-    PREFIX = "prefix"
-
 
 # What a field may say, by the field's name: one list for the check, the message and the docs.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -214,7 +193,9 @@ def _check_format(column: Column) -> None:
         raise SchemaError("format is for date columns.")
     day = date(2024, 11, 23)
     try:
-        read = datetime.strptime(day.strftime(column.format), column.format).date()
+        with warnings.catch_warnings():  # from 3.13 on, Python warns of a day without a year: it is refused below
+            warnings.simplefilter("ignore", DeprecationWarning)
+            read = datetime.strptime(day.strftime(column.format), column.format).date()
     except (ValueError, re.error):  # %d%d makes two groups of one name in strptime's pattern
         read = None
     if read != day:
@@ -321,9 +302,8 @@ class Schema:
 
         `header`: whether the first line of a CSV names the columns; needed if the file leaves that open.
         """
-        inference = importlib.import_module("shoal.inference")  # it reads tables, which is beyond this room
-        inferred: Schema = inference.propose(table, header=header).schema()
-        return inferred
+        proposal = propose(table, header=header)
+        return cls(proposal.columns(), missing=proposal.missing, header=proposal.header)
 
     def names(self, *roles: Role) -> list[str]:
         """The columns that have one of these roles, in the schema's order."""

@@ -41,10 +41,10 @@ def main() -> int:
 
 def attack(folder: Path, given: argparse.Namespace) -> int:
     """In a process that has the shim, and all kernels."""
+    from tests.support.vault_worker import compile_kernels
     from tests.torture import table
     from tests.torture.attacks import FULL, SAMPLE
     from tests.torture.listed import ATTACKS
-    from tests.vault_worker import compile_kernels
 
     warnings.simplefilter("ignore")
     logging.disable()  # psycopg says there what it could not end in an orderly way

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-from tests.test_vault_faults import Failed, everything
+from tests.support.vault_answers import Failed, everything
 from tests.torture.attacks import BROKEN, Size, Tally
 from tests.torture.children import Say, in_child
 from tests.torture.worlds import OWN, SCRIPT, World

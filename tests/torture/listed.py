@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
-from tests.postgres import Server, programs
+from tests.support.postgres import Server, programs
 from tests.torture import damage, inputs, scenarios, servers, tables
 from tests.torture.attacks import Attack, Size, Tally
 from tests.torture.scenarios import Scenario

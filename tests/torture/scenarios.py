@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
-from tests.patients import PATIENTS, PATIENTS_SCHEMA
+from tests.support.patients import PATIENTS, PATIENTS_SCHEMA
 from tests.torture.worlds import SCRIPT, STEPS, World
 
 Done = Callable[[], None]  # called when the caller has been told that it has worked

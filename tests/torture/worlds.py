@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import shoal
-from tests.live_tables import as_table, make_row
-from tests.vault_worker import Script, exported, sizes
+from tests.support.live_tables import as_table, make_row
+from tests.support.vault_worker import Script, exported, sizes
 
 SCRIPT, STEPS = Script(4), 6  # with a release as CSV and one as Parquet, and a change after the last
 OWN = ("", "-wal", "-shm", "-journal", ".lock", ".head")  # what a vault may have beside it

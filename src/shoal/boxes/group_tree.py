@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.boxes.catalog import MAYBE, NEVER, OFF, ON, STALE, best_covering, catalog_groups, new_table
 from shoal.boxes.costs import CostTables
 from shoal.boxes.division import FAN, ROW, divide
@@ -61,7 +62,6 @@ from shoal.boxes.layout import (
 )
 from shoal.compiling import ZERO, constant, inlined, inner, kernel
 from shoal.privacy.counts import may_join, may_merge
-from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -152,10 +152,10 @@ def new_places(groups: int) -> Ints:
 def groups_with_room(groups: Groups, room: int) -> Groups:
     """The same groups with room for so many."""
     return Groups(
-        lo=roomier(groups.lo, room),
-        hi=roomier(groups.hi, room),
-        sizes=roomier(groups.sizes, room),
-        losses=roomier(groups.losses, room),
+        lo=grow(groups.lo, room),
+        hi=grow(groups.hi, room),
+        sizes=grow(groups.sizes, room),
+        losses=grow(groups.losses, room),
     )
 
 
@@ -163,7 +163,7 @@ def tree_with_room(tree: GroupTree, groups: int) -> GroupTree:
     """The same tree with room for so many groups."""
     rooms = {name: (int(tree.state[LEAVES]) if name in OF_LEAVES else int(tree.state[NODES])) for name in tree._fields}
     parts = {
-        name: roomier(part[: rooms[name]], 2 * groups + 2)  # what is not in use is not copied, nor ever touched
+        name: grow(part[: rooms[name]], 2 * groups + 2)  # what is not in use is not copied, nor ever touched
         for name, part in tree._asdict().items()
         if name not in ("places", "table", "drawers", "state")
     }

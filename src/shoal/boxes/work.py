@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.group_changes import absorb, add, settle
@@ -20,7 +21,6 @@ from shoal.boxes.members import Members, members_of, put_in, take_out
 from shoal.boxes.splitting import box_of, order_of_going
 from shoal.compiling import ZERO, constant, inlined, inner
 from shoal.privacy.counts import holds, join, leave, may_split, merge
-from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -57,7 +57,7 @@ def work_of(codes: Ints, labels: Ints, costs: CostTables, room: int, *, reshapes
         members_of(labels, room),
         groups,
         tree,
-        spare=roomier(free, room),
+        spare=grow(free, room),
         marks=np.array([len(free)]),
         retry=np.zeros(room, np.int64),
     )

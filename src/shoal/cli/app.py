@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, bench, compare, demo, measure, papers, schema, vault, verify
+from shoal.cli import anonymize, checkout, compare, demo, measure, schema, vault, verify
 from shoal.cli.screen import flush
 from shoal.cli.usage import Commands
 from shoal.version import __version__
@@ -28,9 +28,8 @@ app.command("verify", rich_help_panel=PANEL)(verify.verify)
 app.command("measure", rich_help_panel=PANEL)(measure.measure)
 app.add_typer(schema.app, name="schema", rich_help_panel=PANEL)
 app.command("compare", rich_help_panel=PANEL)(compare.compare)
-app.command("bench", rich_help_panel=PANEL)(bench.bench)
-app.command("papers", rich_help_panel=PANEL)(papers.papers)
 vault.register(app)
+checkout.register(app)
 
 
 def _version(asked: bool) -> None:

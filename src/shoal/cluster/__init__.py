@@ -1,16 +1,16 @@
 """Static methods: a table of codes in, a Partition out. One file each; this one knows their names.
 
-A method's module is loaded when it is asked for, because its kernels load Numba. To add one, write
+A method's module is imported when it is asked for, because its kernels load Numba. To add one, write
 `cluster/<name>.py` with a function `run(task, **options) -> labels`, and register it here: the shared tests, the
 command line and the documentation find it by its registration.
 """
 
 from __future__ import annotations
 
-import importlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,31 +32,67 @@ Ints = NDArray[np.int32]
 class Method:
     """What is known of a method without loading it."""
 
-    module: str
+    run: Callable[..., Ints]
     summary: str
     options: Mapping[str, type] = field(default_factory=dict)
     measures: tuple[str, ...] = MEASURES
 
 
+def _shoal(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.shoal import run
+
+    return run(task, **options)
+
+
+def _mondrian(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.mondrian import run
+
+    return run(task, **options)
+
+
+def _k_member(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.k_member import run
+
+    return run(task, **options)
+
+
+def _sequential(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.sequential import run
+
+    return run(task, **options)
+
+
+def _agglomerative(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.agglomerative import run
+
+    return run(task, **options)
+
+
+def _hilbert(task: Task, **options: Any) -> Ints:
+    from shoal.cluster.hilbert import run
+
+    return run(task, **options)
+
+
 METHODS: dict[str, Method] = {
     "shoal": Method(
-        module="shoal.cluster.shoal",
+        run=_shoal,
         summary="a sequential start, then moves, swaps and small pools partitioned anew, as long as the loss falls",
         options={"effort": str, "max_seconds": float},
         measures=(*MEASURES, "pmi"),
     ),
     "mondrian": Method(
-        module="shoal.cluster.mondrian",
+        run=_mondrian,
         summary="cut the widest column at its median, as long as both halves keep k records (LeFevre et al. 2006)",
         options={"relaxed": bool, "cut": str},
     ),
     "k-member": Method(
-        module="shoal.cluster.k_member",
+        run=_k_member,
         summary="grow each group from its seed by the record that costs least (Byun et al. 2007)",
         options={"class_penalty": float},
     ),
     "sequential": Method(
-        module="shoal.cluster.sequential",
+        run=_sequential,
         summary="move each record to the group where the loss falls most, until none helps (Goldberger & Tassa 2010)",
         options={
             "start_share": float,
@@ -68,11 +104,11 @@ METHODS: dict[str, Method] = {
         measures=(*MEASURES, "pmi"),
     ),
     "agglomerative": Method(
-        module="shoal.cluster.agglomerative",
+        run=_agglomerative,
         summary="merge the two closest groups until all have k records (Goldberger & Tassa 2010)",
     ),
     "hilbert": Method(
-        module="shoal.cluster.hilbert",
+        run=_hilbert,
         summary="order the records along a space-filling curve and cut it at the least loss (Ghinita et al. 2007)",
         options={"rescale": bool},
     ),
@@ -142,26 +178,31 @@ def cluster(
     check_parameters(k, method, measure, options, seed, optimize)
     privacy = Privacy.of(records, k, rules)
     progress.stage("loading the kernels")
-    compiling = importlib.import_module("shoal.compiling")
-    with compiling.announced(progress):
+    from shoal.compiling import announced  # loads Numba
+
+    with announced(progress):
         privacy.check_feasible()
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    module = importlib.import_module(METHODS[method].module)
     costs = cost_tables(records.books, "mi" if measure == "pmi" else measure)  # mending under pmi goes by mi
     task = Task(records, measure, costs, privacy, rng, progress)
-    partition = Partition.from_labels(records.codes, module.run(task, **options), privacy)
+    partition = Partition.from_labels(records.codes, METHODS[method].run(task, **options), privacy)
     if privacy.people is not None or not partition.publishable:
-        repair = importlib.import_module("shoal.cluster.repair")
-        labels = repair.mended(task, partition.labels)
+        labels = _mended(task, partition.labels)
         partition = Partition.from_labels(records.codes, labels, privacy)
     if optimize is not None:
         labels = optimized(optimize, records.codes, partition.labels, costs, privacy, progress)
         if privacy.people is not None:  # groups that are published alike now
-            labels = importlib.import_module("shoal.cluster.repair").mended(task, labels)
+            labels = _mended(task, labels)
         partition = Partition.from_labels(records.codes, labels, privacy)
     if not partition.publishable:
         raise InternalError(f"method {method!r} broke its promise: {'; '.join(partition.obstacles())}.")
     return partition
+
+
+def _mended(task: Task, labels: Ints) -> Ints:
+    from shoal.cluster.repair import mended
+
+    return mended(task, labels)
 
 
 def check_parameters(

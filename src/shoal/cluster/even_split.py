@@ -15,7 +15,6 @@ scipy is the extra `milp`, and is loaded when it is asked for.
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
@@ -101,8 +100,9 @@ def _dealt(values: Ints, sizes: Longs, groups: Longs, shares: Longs, rng: np.ran
 
 def _scipy() -> Any:
     try:
-        return importlib.import_module("scipy.optimize")
+        from scipy import optimize
     except ImportError as missing:
         raise ParameterError(
             "an initial split by integer programming needs scipy.", hint="pip install 'shoal[milp]'"
         ) from missing
+    return optimize

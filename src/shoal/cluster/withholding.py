@@ -6,7 +6,6 @@ the others, and a mask that says who they are.
 
 from __future__ import annotations
 
-import importlib
 import math
 import secrets
 from typing import NamedTuple
@@ -72,8 +71,9 @@ def withhold(
         return everybody
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     costs = cost_tables(records.books, measure)
-    engine = importlib.import_module("shoal.optimize.withholding")  # loads Numba
-    labels = engine.run(records.codes, partition.labels, costs, partition.privacy, budget, rng, progress)
+    from shoal.optimize.withholding import run  # loads Numba
+
+    labels = run(records.codes, partition.labels, costs, partition.privacy, budget, rng, progress)
     mask = labels >= 0
     if mask.all():
         return everybody
@@ -85,9 +85,10 @@ def withhold(
         return everybody
     kept = Partition.from_labels(some.codes, labels[mask], privacy)
     if privacy.people is not None or not kept.publishable:
-        repair = importlib.import_module("shoal.cluster.repair")
+        from shoal.cluster.repair import mended
+
         task = Task(some, measure, costs, privacy, rng, progress)
-        kept = Partition.from_labels(some.codes, repair.mended(task, kept.labels), privacy)
+        kept = Partition.from_labels(some.codes, mended(task, kept.labels), privacy)
     withheld = np.count_nonzero(~mask) * float(costs.full.sum())
     if _loss(kept, costs) + withheld > _loss(partition, costs):  # mending has cost more than was saved
         return everybody
@@ -95,7 +96,8 @@ def withhold(
 
 
 def _loss(partition: Partition, costs: CostTables) -> float:
-    trees = importlib.import_module("shoal.boxes.group_tree")  # loads Numba
+    from shoal.boxes.group_tree import Groups, weigh  # loads Numba
+
     losses = np.zeros(len(partition))
-    trees.weigh(costs, trees.Groups(partition.lo, partition.hi, partition.sizes, losses))
+    weigh(costs, Groups(partition.lo, partition.hi, partition.sizes, losses))
     return float(partition.sizes @ losses)

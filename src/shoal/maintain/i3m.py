@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_changes import settle, tend
 from shoal.boxes.group_tree import GroupTree, best_group, build, groups_with_room, tree_with_room
@@ -48,7 +49,6 @@ from shoal.boxes.work import (
 )
 from shoal.compiling import ZERO, inner, kernel
 from shoal.progress import SILENT, Progress
-from shoal.rooms import roomier
 
 if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
@@ -167,15 +167,15 @@ class I3M:
             work = work._replace(
                 groups=groups_with_room(work.groups, room),
                 tree=tree_with_room(work.tree, room),
-                spare=roomier(spare, room),
+                spare=grow(spare, room),
                 marks=np.array([len(spare)]),
-                retry=roomier(work.retry, room),
+                retry=grow(work.retry, room),
             )
         members = Members(
             live.labels,
-            roomier(work.members.heads, room, -1),
-            roomier(work.members.nexts, records, -1),
-            roomier(work.members.befores, records, -1),
+            grow(work.members.heads, room, -1),
+            grow(work.members.nexts, records, -1),
+            grow(work.members.befores, records, -1),
         )
         self.work = work._replace(codes=live.codes, members=members)
         if live.privacy is not None:
@@ -185,7 +185,7 @@ class I3M:
         """These records go, and these come. (`replaced` are of no interest: an update is both.)"""
         live = self.live
         there = int(self.work.groups.sizes.sum())
-        self._make_room(there // live.k + len(self._offending()) - self.several() + SPARE_GROUPS)
+        self._make_room(there // live.k + len(self._offending()) - self.n_groups() + SPARE_GROUPS)
         if len(self._large):
             self._follow(SPLIT, self._large)
             build(self.work.tree, live.costs, self.work.groups)  # most may be new
@@ -196,7 +196,7 @@ class I3M:
         small = np.union1d(left, self._offending())
         # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
         alone = len(come) + int(self.work.groups.sizes[small].sum()) if live.privacy is not None else len(small)
-        self._make_room((there + len(come)) // live.k + alone - self.several() + SPARE_GROUPS)
+        self._make_room((there + len(come)) // live.k + alone - self.n_groups() + SPARE_GROUPS)
         self._refill(small)
         self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
         self._follow(INSERT, come, progress, "inserting")
@@ -232,7 +232,7 @@ class I3M:
     def loss(self) -> float:
         return float(self.work.groups.sizes @ self.work.groups.losses)
 
-    def several(self) -> int:
+    def n_groups(self) -> int:
         return len(self.work.groups.sizes) - int(self.work.marks[SPARE])
 
     def recoded(self, moved: Sequence[Ints | None]) -> None:

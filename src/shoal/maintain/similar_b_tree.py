@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.compiling import ZERO, inner, kernel
 from shoal.errors import InternalError
 from shoal.progress import Progress
 from shoal.records.codebook import MISSING, CodeBook, Codes
-from shoal.rooms import roomier
 
 if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
@@ -320,7 +320,7 @@ class SimilarBTree:
             centres=np.zeros((room, axes)),
             leaves=np.zeros((room, 2 * live.k), np.int32),
             keys=np.zeros((room, 2 * live.k)),
-            spare=roomier(spare, room),
+            spare=grow(spare, room),
             marks=np.array([len(spare), 0]),
         )
         begin(self.tree, live.k, order, np.cumsum(sizes), numbers.astype(np.int32))
@@ -372,25 +372,28 @@ class SimilarBTree:
             room += len(numbers)
             spare = np.concatenate([numbers[::-1], tree.spare[: tree.marks[SPARE]]])
             tree = tree._replace(
-                counts=roomier(tree.counts, room),
-                centres=roomier(tree.centres, room),
-                leaves=roomier(tree.leaves, room),
-                keys=roomier(tree.keys, room),
-                spare=roomier(spare, room),
+                counts=grow(tree.counts, room),
+                centres=grow(tree.centres, room),
+                leaves=grow(tree.leaves, room),
+                keys=grow(tree.keys, room),
+                spare=grow(spare, room),
                 marks=np.array([len(spare), 0]),
             )
         tree.marks[ORDERED] = len(root)
-        tree = tree._replace(root=roomier(root, room + new, -1))
-        points = roomier(tree.points, len(live.labels))
+        tree = tree._replace(root=grow(root, room + new, -1))
+        points = grow(tree.points, len(live.labels))
         points[come] = self._points(live.codes[come])
         self.tree = tree._replace(labels=live.labels, points=points)
 
-    def several(self) -> int:
+    def n_groups(self) -> int:
         return int((self.tree.counts > 0).sum())
 
     def publishable(self) -> bool:
         counts = self.tree.counts[self.tree.counts > 0]
         return bool((counts >= self.live.k).all())
+
+    def loss(self) -> float:
+        return self.live.loss()
 
     def recoded(self, moved: Sequence[Ints | None]) -> None:
         """Points stay where they are: see `places_on_scale`."""
@@ -399,7 +402,7 @@ class SimilarBTree:
         tree, live = self.tree, self.live
         alive = np.flatnonzero(places >= 0)
         self.tree = tree._replace(
-            points=roomier(tree.points[alive], len(live.labels)), labels=live.labels, leaves=places[tree.leaves]
+            points=grow(tree.points[alive], len(live.labels)), labels=live.labels, leaves=places[tree.leaves]
         )
 
     def check(self) -> None:

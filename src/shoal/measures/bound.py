@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,14 +44,15 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     Whatever else is asked of groups leaves fewer partitions, and the bound holds. Where k counts people it holds as
     well: k people have k records at least. Unweighted, as Total-IL is. Rounding is all that could lift it above a loss.
     """
-    neighbours = importlib.import_module("shoal.boxes.neighbours")  # loads Numba
-    trees = importlib.import_module("shoal.boxes.record_tree")
+    from shoal.boxes.neighbours import company_costs, neighbour_costs  # loads Numba
+    from shoal.boxes.record_tree import record_tree
+
     points, counts = np.unique(records.codes, axis=0, return_counts=True)
     costs = cost_tables(records.books, "il", weighted=False)
-    tree = trees.record_tree(np.ascontiguousarray(points), np.zeros(len(points)), costs, far=False)
-    least = neighbours.neighbour_costs(tree, counts, costs, k)
+    tree = record_tree(np.ascontiguousarray(points), np.zeros(len(points)), costs, far=False)
+    least = neighbour_costs(tree, counts, costs, k)
     if k > 1 and len(points) * k <= MOST_COMPANY:
-        least = least + neighbours.company_costs(tree, counts, costs, k, least, OWN_WEIGHT)
+        least = least + company_costs(tree, counts, costs, k, least, OWN_WEIGHT)
     bound = float(counts @ least)
     return bound - _most(least - costs.full.sum(), counts, withheld) if withheld else bound
 

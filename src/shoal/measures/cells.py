@@ -21,8 +21,8 @@ from shoal.errors import InternalError
 from shoal.hierarchies import ROOT, DateLevels, IntervalLevels, Tree
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree, FlatValues
-from shoal.records.normalize import EPOCH, as_text, day_numbers, plain, refuse
 from shoal.schema import Column, ColumnType
+from shoal.sources.normalize import EPOCH, as_text, day_numbers, plain, refuse
 
 Floats = NDArray[np.float64]
 SPAN = re.compile(r"\[(.+?)\.\.(.+?)([\])])")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -190,7 +189,8 @@ def _conditional(codes: Longs, values: Longs, first: Longs | Ints, last: Longs |
 
 def _add_divergence(report: Report, records: Records, shown: Shown, closures: list[tuple[Ints, Ints]]) -> None:
     """KL: the original joint distribution against the release's, each row spread evenly over the values of its box."""
-    points = importlib.import_module("shoal.boxes.points")  # loads Numba
+    from shoal.boxes.points import cover_points, point_tree  # loads Numba
+
     lo = np.ascontiguousarray(np.stack([first for first, _ in closures], axis=1))
     hi = np.ascontiguousarray(np.stack([last for _, last in closures], axis=1))
     logs = np.log2(hi - lo + 1.0).sum(axis=1)
@@ -198,7 +198,7 @@ def _add_divergence(report: Report, records: Records, shown: Shown, closures: li
     # Weights are scaled by the smallest box: the volume of a wide one may be beyond any number.
     scale = float(logs.min())
     weights = shown.sizes / len(records) * np.exp2(scale - logs)
-    reached = points.cover_points(points.point_tree(distinct), lo, hi, weights)
+    reached = cover_points(point_tree(distinct), lo, hi, weights)
     share = counts / len(records)
     # Never below 0, but for rounding.
     report.totals["kl"] = max(0.0, float((share * (np.log2(share) - np.log2(reached) + scale)).sum()))
@@ -209,10 +209,11 @@ def _add_diameter(report: Report, records: Records, partition: Partition) -> Non
     if float((partition.sizes.astype(np.float64) ** 2).sum()) / 2 * len(records.books) > MOST_PAIRS:
         report.omitted["diameter"] = "groups are so large that comparing all pairs would take too long"
         return
-    module = importlib.import_module("shoal.boxes.diameters")  # loads Numba
+    from shoal.boxes.diameters import diameters  # loads Numba
+
     order = np.argsort(partition.labels, kind="stable")
     costs = cost_tables(records.books, "il", weighted=False)
-    found = module.diameters(partition.codes, order, np.cumsum(partition.sizes), costs)
+    found = diameters(partition.codes, order, np.cumsum(partition.sizes), costs)
     withheld = len(records) - len(partition.codes)
     report.totals["diameter"] = float(partition.sizes @ found) + withheld * float(costs.full.sum())
     report.shares["diameter"] = report.totals["diameter"] / (len(records) * len(records.books))

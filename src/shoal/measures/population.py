@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -43,9 +41,10 @@ def population_sizes(table: pa.Table, schema: Schema, population: object) -> NDA
         highs.append(high[index])
     boxes, row = np.unique(np.stack([*lows, *highs], axis=1), axis=0, return_inverse=True)
     lo, hi = np.ascontiguousarray(boxes[:, : len(names)]), np.ascontiguousarray(boxes[:, len(names) :])
-    points = importlib.import_module("shoal.boxes.points")  # loads Numba
-    tree = points.point_tree(np.ascontiguousarray(np.stack(codes, axis=1)))
-    return points.weigh_boxes(tree, np.ones(people.num_rows), lo, hi)[row]
+    from shoal.boxes.points import point_tree, weigh_boxes  # loads Numba
+
+    tree = point_tree(np.ascontiguousarray(np.stack(codes, axis=1)))
+    return weigh_boxes(tree, np.ones(people.num_rows), lo, hi)[row]
 
 
 def _labels(name: str, column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:

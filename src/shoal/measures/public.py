@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from shoal.errors import DataError, ParameterError
 from shoal.measures.cells import Cells, read_cells
 from shoal.measures.report import Report
-from shoal.records.normalize import plain
 from shoal.schema import Role, Schema
+from shoal.sources.normalize import plain
 
 Ints = NDArray[np.int64]
 LARGEST_KEY = 2**62

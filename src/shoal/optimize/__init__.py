@@ -1,12 +1,12 @@
 """Moves that lower the loss of a partition and never break privacy. One file each; this one knows their names.
 
-A module is loaded when it is asked for, because its kernels load Numba. It has a function
+A module is imported when it is asked for, because its kernels load Numba. It has a function
 `run(codes, labels, costs, privacy, progress) -> labels`.
 """
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,22 @@ from shoal.privacy import Privacy
 from shoal.progress import SILENT, Progress
 
 Ints = NDArray[np.int32]
-OPTIMIZERS = {"refine": "shoal.optimize.refine", "breaking": "shoal.optimize.breaking"}
+Optimizer = Callable[[Ints, Ints, CostTables, Privacy, Progress], Ints]
+
+
+def _refine(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
+    from shoal.optimize.refine import run
+
+    return run(codes, labels, costs, privacy, progress)
+
+
+def _breaking(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
+    from shoal.optimize.breaking import run
+
+    return run(codes, labels, costs, privacy, progress)
+
+
+OPTIMIZERS: dict[str, Optimizer] = {"refine": _refine, "breaking": _breaking}
 DEFAULT_OPTIMIZER = "refine"
 
 
@@ -31,6 +46,4 @@ def optimized(
 ) -> Ints:
     """The labels of a partition with no more loss, in which every group still has what is asked."""
     check_optimizer(name)
-    module = importlib.import_module(OPTIMIZERS[name])
-    better: Ints = module.run(codes, labels, costs, privacy, progress)
-    return better
+    return OPTIMIZERS[name](codes, labels, costs, privacy, progress)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.compiling import ZERO, inlined
-from shoal.rooms import roomier
 
 Longs = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ def new_diary(groups: int, seed: int) -> Diary:
 
 def diary_with_room(diary: Diary, groups: int) -> Diary:
     """The same diary, for so many groups."""
-    return diary._replace(changed=roomier(diary.changed, groups), tried=roomier(diary.tried, groups, -1))
+    return diary._replace(changed=grow(diary.changed, groups), tried=grow(diary.tried, groups, -1))
 
 
 @inlined

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.compiling import constant, kernel
 from shoal.privacy.kernels import SIZE, column_lacks
 from shoal.privacy.tables import PrivacyTables
 from shoal.privacy.tally import Tally, begin, both_lack, end, to_left
-from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -70,18 +70,18 @@ def new_counts(tables: PrivacyTables, groups: int, records: int | None = None) -
 def with_room(counts: GroupCounts, tables: PrivacyTables, groups: int, records: int) -> GroupCounts:
     """The same counts with room for so many groups and records."""
     used, entries, longest = len(counts.keys), records * _bags(tables), _longest(tables)
-    nexts = roomier(counts.nexts, entries)
+    nexts = grow(counts.nexts, entries)
     free = counts.free
     if entries > used:
         nexts[used:] = np.arange(used + 1, entries + 1)
         nexts[-1] = free[0]
         free = np.array([used], np.int32)
     return GroupCounts(
-        sizes=roomier(counts.sizes, groups),
-        people=roomier(counts.people, groups),
-        heads=roomier(counts.heads, groups, -1),
-        keys=roomier(counts.keys, entries),
-        counts=roomier(counts.counts, entries),
+        sizes=grow(counts.sizes, groups),
+        people=grow(counts.people, groups),
+        heads=grow(counts.heads, groups, -1),
+        keys=grow(counts.keys, entries),
+        counts=grow(counts.counts, entries),
         nexts=nexts,
         free=free,
         run_values=np.zeros(longest, np.int32),

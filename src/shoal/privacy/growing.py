@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import grow
 from shoal.privacy.counts import GroupCounts, count_all, new_counts, recode_bag, with_room
 from shoal.privacy.privacy import Privacy
 from shoal.privacy.requirements import Rule
@@ -19,7 +20,6 @@ from shoal.privacy.sensitive import Distribution, SensitiveColumn, sensitive_col
 from shoal.privacy.tables import PrivacyTables, tables_over
 from shoal.privacy.tally import Tally, new_tally
 from shoal.records.encode import Records
-from shoal.rooms import roomier
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class LivePrivacy:
         if self.by_people:
             self._whose = np.zeros((room, whose.shape[1]), np.int32)
             self._whose[places] = whose
-            self._pair_values = roomier(self._pair_values, self._numbers + room * whose.shape[1], -1)
+            self._pair_values = grow(self._pair_values, self._numbers + room * whose.shape[1], -1)
         self._make_tables()
 
     def count(self, labels: Ints, groups: int) -> None:
@@ -89,11 +89,11 @@ class LivePrivacy:
     def make_room(self, records: int, groups: int | None = None) -> None:
         """Room for so many records and groups."""
         if records > len(self._values):
-            self._values = roomier(self._values, records)
+            self._values = grow(self._values, records)
             if self.by_people:
-                self._whose = roomier(self._whose, records)
+                self._whose = grow(self._whose, records)
                 most = self._numbers + (records * (1 + len(self._columns)))
-                self._pair_values = roomier(self._pair_values, most, -1)
+                self._pair_values = grow(self._pair_values, most, -1)
             self._make_tables()
         if groups is not None and (groups > len(self.counts.sizes) or records > self.counts.room[0]):
             self.counts = with_room(self.counts, self.tables, groups, records)
@@ -137,7 +137,7 @@ class LivePrivacy:
         assert self._persons is not None
         most = self._numbers + len(people) * (1 + len(self._columns))
         if most > len(self._pair_values):
-            self._pair_values = roomier(self._pair_values, most + len(self._pair_values) // 2, -1)
+            self._pair_values = grow(self._pair_values, most + len(self._pair_values) // 2, -1)
             self._make_tables()
         for record, name in enumerate(people, start=first):
             person = self._persons.get(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -97,12 +96,13 @@ class Privacy:
         sizes = np.bincount(labels, minlength=groups)
         if not self.asks_more:
             return GroupFacts(sizes, np.zeros((groups, 0)), np.ones((groups, 0), bool))
-        kernels = importlib.import_module("shoal.privacy.tally")  # loads Numba
+        from shoal.privacy.tally import by_group, look_at_groups, new_tally  # loads Numba
+
         people, found = np.zeros(groups, np.int64), np.zeros((groups, len(self.rules)))
         fine = np.zeros((groups, len(self.rules)), bool)
         ends = np.cumsum(sizes)
-        order = kernels.by_group(labels, ends)
-        kernels.look_at_groups(self.tables, kernels.new_tally(self.tables), order, ends, people, found, fine)
+        order = by_group(labels, ends)
+        look_at_groups(self.tables, new_tally(self.tables), order, ends, people, found, fine)
         return GroupFacts(people, found, fine)
 
     def check_feasible(self) -> None:

@@ -13,12 +13,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 from shoal.errors import ParameterError, one_of, whole_number
+from shoal.schema import Role, Schema
 
 DIVERSITIES = ("frequency", "entropy", "distinct", "recursive")
 CLOSENESS, ALPHA = "t-closeness", "alpha"
@@ -28,6 +29,9 @@ LARGEST = 1e15
 
 # A number for all sensitive columns, or one for each that is named.
 PerColumn = float | Mapping[str, float]
+# What ℓ means, and the largest share of a value: for all sensitive columns, or by column (a share also by value).
+Diversity = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+Alpha = float | Mapping[str, float | Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,52 @@ class Rule:
         return facts
 
 
+@dataclass(frozen=True)
+class Requirements:
+    """What is asked, as it was given: k, and of the sensitive columns l, t, diversity, c and alpha."""
+
+    k: int
+    l: PerColumn | None = None  # noqa: E741  # the interface's name
+    t: PerColumn | None = None
+    diversity: Diversity | None = None
+    c: float | None = None
+    alpha: Alpha | None = None
+
+    def options(self) -> dict[str, Any]:
+        """All but k, by the names that they have as parameters."""
+        return {"l": self.l, "t": self.t, "diversity": self.diversity, "c": self.c, "alpha": self.alpha}
+
+    @property
+    def more_than_k(self) -> bool:
+        """Whether anything is asked of the sensitive columns."""
+        return any(given is not None for given in self.options().values())
+
+    def rules(self, schema: Schema) -> tuple[Rule, ...]:
+        """What is asked of the sensitive columns of a schema."""
+        sensitive = schema.names(Role.SENSITIVE)
+        others = [name for name in schema.columns if name not in sensitive]
+        return make_rules(sensitive, **self.options(), others=others)
+
+    def about(self, sensitive: Collection[str]) -> Requirements:
+        """What is left of it where these columns alone are sensitive."""
+        if not sensitive:
+            return Requirements(self.k)
+        left: dict[str, Any] = {
+            option: {name: value for name, value in given.items() if name in sensitive} or None
+            for option, given in self.options().items()
+            if isinstance(given, Mapping)
+        }
+        return replace(self, **left)
+
+
 def make_rules(
     sensitive: Sequence[str],
     *,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
     t: PerColumn | None = None,
-    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    diversity: Diversity | None = None,
     c: float | None = None,
-    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+    alpha: Alpha | None = None,
     others: Sequence[str] = (),
 ) -> tuple[Rule, ...]:
     """The rules that these parameters mean. `others`: columns that exist and are not sensitive, for messages.

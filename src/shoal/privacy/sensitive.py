@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from shoal.errors import DataError, ShoalWarning
 from shoal.hierarchies import Hierarchy, Tree
 from shoal.records.encode import Records
-from shoal.records.normalize import EPOCH, as_text, day_numbers, looks_like_a_number, number_text, refuse
 from shoal.records.spelling import one_spelling, spelled_missing
 from shoal.schema import Column, ColumnType
+from shoal.sources.normalize import EPOCH, as_text, day_numbers, looks_like_a_number, number_text, refuse
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from shoal.errors import BatchError, DataError, Offence, ParameterError, SchemaError
 from shoal.records.codebook import CodeBook, Codes, refuse_unknown
-from shoal.records.csv_files import Expected
 from shoal.records.encode import carry
 from shoal.records.growing import Grown, grow
-from shoal.records.naming import refuse_doubtful
-from shoal.records.normalize import EXACT, as_text, is_text, refuse
 from shoal.records.reading import expected_by
-from shoal.records.sources import open_source
 from shoal.schema import Role, Schema
+from shoal.sources.csv_files import Expected
+from shoal.sources.naming import refuse_doubtful
+from shoal.sources.normalize import EXACT, as_text, is_text, refuse
+from shoal.sources.opening import open_source
 
 OP = "op"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"

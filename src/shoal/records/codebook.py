@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from shoal.errors import HierarchyError, ShoalWarning
 from shoal.hierarchies import ROOT, DateLevels, Hierarchy, IntervalLevels, Tree
 from shoal.hierarchies.computed import Axis, PrefixLevels
-from shoal.records.normalize import EPOCH, NO_VALUE, as_days, as_numbers, as_text, day_numbers, number_text, refuse
 from shoal.schema import Column, ColumnType
+from shoal.sources.normalize import EPOCH, NO_VALUE, as_days, as_numbers, as_text, day_numbers, number_text, refuse
 
 Codes = NDArray[np.int32]
 MISSING = 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError, SchemaError, row_list
 from shoal.records.codebook import CodeBook, Codes, make_codebook
-from shoal.records.normalize import as_days, as_numbers, as_text, plain, without_missing
 from shoal.schema import Column, ColumnType, Role, Schema
+from shoal.sources.normalize import as_days, as_numbers, as_text, plain, without_missing
 
 
 @dataclass(frozen=True)

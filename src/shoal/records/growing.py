@@ -32,7 +32,7 @@ from shoal.records.codebook import (
     refuse_unknown,
     text_values,
 )
-from shoal.records.normalize import EXACT, refuse
+from shoal.sources.normalize import EXACT, refuse
 
 
 class Grown(NamedTuple):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
 from shoal.partition import Partition
+from shoal.privacy import Rule
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
 from shoal.schema import ColumnType, Schema
@@ -20,6 +23,77 @@ DIGITS = 4
 def rounded(number: float) -> float:
     """To four significant digits: enough to compare releases by, too few to check a guess about a record against."""
     return float(f"{number:.{DIGITS}g}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything but the file's own name, hash and time, which are known when it is written."""
+
+    rows: int
+    k: int
+    counted: str  # what k counts: records, or people
+    rules: Sequence[Rule]
+    method: str
+    measure: str
+    options: Mapping[str, object]
+    columns: Mapping[str, Mapping[str, object]]
+    equivalence_classes: int
+    smallest_class: int
+    measures: Mapping[str, float]
+    withheld: int | None = None  # None: it is from before any could be
+    more: Mapping[str, Any] = field(default_factory=dict)  # what the history of a vault adds
+    made_by: str = f"shoal {__version__}"
+    manifest_version: int = 1
+
+    def to_json(self) -> dict[str, object]:
+        """As it is published: `Release.manifest`."""
+        return {
+            "made_by": self.made_by,
+            "manifest_version": self.manifest_version,
+            "rows": self.rows,
+            **({} if self.withheld is None else {"withheld": self.withheld}),
+            "k": self.k,
+            "counted": self.counted,
+            "rules": [rule.facts() for rule in self.rules],
+            "method": self.method,
+            "measure": self.measure,
+            "options": dict(self.options),
+            "columns": {name: dict(facts) for name, facts in self.columns.items()},
+            "equivalence_classes": self.equivalence_classes,
+            "smallest_class": self.smallest_class,
+            "measures": dict(self.measures),
+            **self.more,
+        }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Manifest:
+        """A manifest from what `to_json` made of it, now or in an earlier version."""
+        names = {each.name for each in fields(cls)}
+        known = {name: fact for name, fact in facts.items() if name in names}
+        more = {name: fact for name, fact in facts.items() if name not in names}
+        return cls(**{**known, "rules": [Rule.from_facts(rule) for rule in facts["rules"]]}, more=more)
+
+    @property
+    def hidden(self) -> list[str]:
+        """Columns that were published, and have become identifiers since."""
+        return list(self.more.get("hidden", ()))
+
+    def hiding(self, names: Collection[str]) -> Manifest:
+        """The same without some columns."""
+        return replace(
+            self,
+            columns={name: facts for name, facts in self.columns.items() if name not in names},
+            rules=[rule for rule in self.rules if rule.column not in names],
+            more={**self.more, "hidden": [*self.hidden, *names]},
+        )
+
+    def without_domains(self) -> Manifest:
+        """An end of a published domain may have been the value of somebody who is erased."""
+        columns = {
+            name: {fact: value for fact, value in facts.items() if fact != "domain"}
+            for name, facts in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
 
 def describe_columns(schema: Schema, records: Records, partition: Partition) -> dict[str, dict[str, object]]:
@@ -55,40 +129,6 @@ def published_domain(book: CodeBook, partition: Partition, j: int) -> list[objec
         return None
     ends = book.texts[int(np.min(lo[shown])) - 1], book.texts[int(np.max(hi[shown])) - 1]
     return [json.loads(end) if book.column.type == ColumnType.NUMERIC else end for end in ends]
-
-
-def manifest(
-    *,
-    columns: Mapping[str, Mapping[str, object]],
-    rows: int,
-    withheld: int,
-    k: int,
-    counted: str,
-    rules: Sequence[Mapping[str, object]],
-    method: str,
-    measure: str,
-    options: Mapping[str, object],
-    measures: Mapping[str, float],
-    classes: int,
-    smallest_class: int,
-) -> dict[str, object]:
-    """Everything but the file's own name, hash and time, which are known when it is written."""
-    return {
-        "made_by": f"shoal {__version__}",
-        "manifest_version": 1,
-        "rows": rows,
-        "withheld": withheld,
-        "k": k,
-        "counted": counted,
-        "rules": [dict(rule) for rule in rules],
-        "method": method,
-        "measure": measure,
-        "options": dict(options),
-        "columns": {name: dict(facts) for name, facts in columns.items()},
-        "equivalence_classes": classes,
-        "smallest_class": smallest_class,
-        "measures": {name: rounded(value) for name, value in measures.items()},
-    }
 
 
 def now() -> str:

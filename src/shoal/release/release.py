@@ -16,6 +16,7 @@ from shoal.errors import InternalError, OutputError, ParameterError, one_of
 from shoal.files import drafting
 from shoal.measures import Report
 from shoal.privacy import Rule
+from shoal.release.manifest import Manifest
 from shoal.release.notebook import release_html
 from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import check_target, write_release
@@ -56,13 +57,12 @@ class Release:
 
     @property
     def k(self) -> int:
-        return int(self.manifest["k"])  # type: ignore[call-overload]  # the manifest is JSON
+        return Manifest.from_json(self.manifest).k
 
     @property
     def rules(self) -> list[Rule]:
         """What every class satisfies besides k."""
-        rules: list[dict[str, Any]] = self.manifest["rules"]  # type: ignore[assignment]  # the manifest is JSON
-        return [Rule.from_facts(facts) for facts in rules]
+        return list(Manifest.from_json(self.manifest).rules)
 
     @property
     def labels(self) -> NDArray[np.int32]:

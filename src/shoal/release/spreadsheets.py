@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import ShoalWarning
-from shoal.records.normalize import is_text
+from shoal.sources.normalize import is_text
 
 # What has apostrophes already gets one more, so that different texts stay different.
 RUN = r"^'*[=+\-@\t\r]"

@@ -5,7 +5,6 @@ Altair and vl-convert are the extra `report`, and are loaded when a chart is dra
 
 from __future__ import annotations
 
-import importlib
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -27,12 +26,13 @@ def colour_of(method: str) -> str:
 def altair() -> Any:
     """The chart library, or what to do to have it."""
     try:
-        importlib.import_module("vl_convert")
-        return importlib.import_module("altair")
+        import altair
+        import vl_convert  # noqa: F401  # altair writes files with it
     except ImportError as missing:
         raise ParameterError(
             "charts need two more libraries (altair and vl-convert).", hint="pip install 'shoal[report]'"
         ) from missing
+    return altair
 
 
 def check_chart(path: Path) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from shoal.errors import DataError, ParameterError, VaultError
 from shoal.records.changes import ChangeBatch
-from shoal.records.normalize import as_text
 from shoal.schema import Role, Schema
+from shoal.sources.normalize import as_text
 
 SHORTEST = 16
 LONGEST = hashlib.blake2b.MAX_KEY_SIZE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,29 +20,41 @@ import sqlalchemy as sa
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
-from shoal.maintain.live import Applied
+from shoal.maintain.change import Change
 from shoal.optimize import DEFAULT_OPTIMIZER
-from shoal.privacy.requirements import PerColumn
+from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
-from shoal.records.normalize import as_text
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import Role, Schema
-from shoal.vault import care, history, keeping, loading, making, opening, publishing, standing
-from shoal.vault.damage import readable
-from shoal.vault.drafts import noted_draft
+from shoal.sources.normalize import as_text
 from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
-from shoal.vault.private import check_private, write_private
-from shoal.vault.reading import Followed
-from shoal.vault.rebasing import originals
-from shoal.vault.settings import schema_facts
+from shoal.vault.lifecycle.backup import back_up, restore_vault
+from shoal.vault.lifecycle.check import check_vault
+from shoal.vault.lifecycle.commit import commit_batch
+from shoal.vault.lifecycle.compact import compact_vault
+from shoal.vault.lifecycle.create import HeldTo, create_vault
+from shoal.vault.lifecycle.open import Opened, open_vault
+from shoal.vault.lifecycle.rebase import rebase_vault
+from shoal.vault.private_files import check_private, write_private
+from shoal.vault.releases import history
+from shoal.vault.releases.diff import difference
+from shoal.vault.releases.prepare import prepare
+from shoal.vault.releases.publish import recover, store_and_write, store_release
+from shoal.vault.releases.status import status_of
+from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.follow import follow
+from shoal.vault.state.load import load as load_state
+from shoal.vault.state.originals import originals
+from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.state.schema_json import schema_facts
+from shoal.vault.state.state import State
+from shoal.vault.store.damage import readable
+from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.vault_row import vault_row
 
 WAIT = 10.0  # seconds for another writer
-
-
-class _DryRun(Exception):  # not an error
-    """Everything was tried, and nothing shall last."""
 
 
 class Vault:
@@ -57,14 +69,14 @@ class Vault:
     1
     """
 
-    def __init__(self, opened: opening.Opened, wait: float) -> None:
+    def __init__(self, opened: Opened, wait: float) -> None:
         """Use `Vault.create` or `Vault.open`."""
         self._store, self._epoch, self._hashing = opened.store, opened.epoch, opened.hashing
-        self._state: loading.State | None = opened.state
+        self._state: State | None = opened.state
         self._keys_hashed, self._wait = opened.keys_hashed, wait
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
         self._read_in_turn = threading.Lock()
-        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
+        self._groups, self._originals = RecordCache("keys", "groups"), RecordCache("keys", "values")
         self._closed = False
 
     # Making and opening
@@ -101,11 +113,11 @@ class Vault:
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
         _check_wait(wait)
-        asked = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        held_to = opening.HeldTo(k, asked, measure, maintainer, method, seed)
+        requirements = Requirements(k, l, t, diversity, c, alpha)
+        held_to = HeldTo(requirements, measure, maintainer, method, seed)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
-        made = opening.created(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
+        made = create_vault(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
         return cls(made, wait)
 
     @classmethod
@@ -120,7 +132,7 @@ class Vault:
     ) -> Vault:
         """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
         _check_wait(wait)
-        vault = cls(opening.opened(where, key_secret, wait), wait)
+        vault = cls(open_vault(where, key_secret, wait), wait)
         try:
             vault._refuse_other(schema, k)
         except BaseException:
@@ -157,12 +169,12 @@ class Vault:
         `dry_run`: everything is tried, and the vault is in memory.
         """
         _check_wait(wait)
-        return cls(opening.restored(backup, where, progress, dry_run=dry_run), wait)
+        return cls(restore_vault(backup, where, progress, dry_run=dry_run), wait)
 
     def close(self) -> None:
         """Let go of files and connections."""
         self._closed, self._state = True, None
-        self._groups, self._originals = Followed("keys", "groups"), Followed("keys", "values")
+        self._groups, self._originals = RecordCache("keys", "groups"), RecordCache("keys", "values")
         self._store.close()
 
     def __enter__(self) -> Vault:
@@ -196,7 +208,7 @@ class Vault:
     def source_position(self) -> str | None:
         """How far a source has been followed, as the last batch said."""
         with self._reading() as connection:
-            found: str | None = loading.stands(connection, self.where)["source_position"]
+            found: str | None = vault_row(connection, self.where)["source_position"]
         return found
 
     def hashed(self, key: object) -> str:
@@ -209,7 +221,7 @@ class Vault:
     def status(self) -> Status:
         """How the vault stands, without a look at its records."""
         with self._reading() as connection:
-            return standing.status(connection, self._store, keys_hashed=self._keys_hashed)
+            return status_of(connection, self._store, keys_hashed=self._keys_hashed)
 
     def groups(self, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
         """The group of every record: columns `key` and `group`. Stays with the holder.
@@ -229,7 +241,7 @@ class Vault:
 
         def made() -> pa.Table:
             with self._read_in_turn, self._reading() as connection:
-                epoch = loading.current_epoch(connection, loading.stands(connection, self.where)["epoch"], self.where)
+                epoch = read_epoch(connection, vault_row(connection, self.where)["epoch"], self.where)
                 return originals(connection, epoch, self._originals.now(connection, self.where), self.where)
 
         return self._for_holder(made, output, force=force)
@@ -296,12 +308,12 @@ class Vault:
     def diff(self, before: int, after: int) -> Diff:
         """What has become of one release in another."""
         with self._reading() as connection:
-            return history.difference(connection, before, after, self.where)
+            return difference(connection, before, after, self.where)
 
     def check(self, progress: Progress = SILENT) -> Checked:
         """Look at everything that is stored."""
         self._refuse_closed()
-        return care.check(self._store, progress)
+        return check_vault(self._store, progress)
 
     # How it changes
 
@@ -368,15 +380,10 @@ class Vault:
         """Lower the loss of the groups as they are; what is asked of them still holds."""
         with self._writing(progress) as state:
             before = state.live.loss()
-            after = before
-
-            def keep(applied: Applied) -> None:
-                nonlocal after
+            with state.live.optimizing(how, progress) as change:
                 after = state.live.loss()
-                self._keep(state, applied, "optimize", None, dry_run=dry_run or not len(applied.moved))
-
-            with suppress(_DryRun):
-                state.live.optimize(how, progress, keep)
+                if not dry_run and len(change.applied.moved):
+                    self._keep(state, change, "optimize")
             return Optimized(state.version, before, after, dry_run)
 
     def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
@@ -388,32 +395,24 @@ class Vault:
                 hint="Give it with --key-secret-file (in Python, Vault.open(…, key_secret=…)).",
                 file=self.where,
             )
-        done: list[Applied] = []
         with self._writing(progress) as state:
             version = state.version
             batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
             if self._hashing is not None:
                 batch = self._hashing.batch(batch)
-
-            def keep(applied: Applied) -> None:
-                done.append(applied)
-                self._keep(state, applied, "apply", source_position, dry_run=dry_run)
-
-            with suppress(_DryRun):
-                state.live.apply(batch, progress, keep)
-            applied = done[0]
+            with state.live.changing(batch, progress) as change:
+                if not dry_run:
+                    self._keep(state, change, "apply", source_position)
+            applied = change.applied
             counts = applied.inserted, applied.updated, applied.deleted
             version = version + 1 if dry_run else state.version
             return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(
-        self, state: loading.State, applied: Applied, kind: str, source_position: str | None, *, dry_run: bool
-    ) -> None:
-        """Make a batch last; called when it has been applied in memory, where an error takes it back."""
-        if dry_run:
-            raise _DryRun
-        keeping.keep(self._store, state, applied, kind, source_position)
+    def _keep(self, state: State, change: Change, kind: str, source_position: str | None = None) -> None:
+        """Make a change last: in the store first, then in memory."""
+        commit_batch(self._store, state, change.applied, kind, source_position)
         self._epoch = state.epoch
+        change.accept()
 
     def publish(
         self,
@@ -438,13 +437,11 @@ class Vault:
         if path is not None:
             check_target(path, force=force, sources=self._sources())
         with self._writing(progress) as state:
-            publication = publishing.prepare(
-                self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict
-            )
+            publication = prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict)
             if not dry_run and path is None:
-                publishing.keep(self._store, publication, progress)
+                store_release(self._store, publication, progress)
             elif not dry_run and path is not None:
-                publishing.keep_and_write(
+                store_and_write(
                     self._store, publication, path, progress, force=force, neutralize_formulas=neutralize_formulas
                 )
             return publication.release
@@ -472,24 +469,22 @@ class Vault:
         What is not given stays as it was; of l, t, diversity, c and alpha, if one is given all are replaced, and
         `clear_rules` drops them.
         """
-        asked: dict[str, Any] | None = {"l": l, "t": t, "diversity": diversity, "c": c, "alpha": alpha}
-        if asked is not None and all(value is None for value in asked.values()) and not clear_rules:
-            asked = None
-        elif clear_rules and any(value is not None for value in (asked or {}).values()):
+        requirements = Requirements(self.k, l, t, diversity, c, alpha)  # k is that of the epoch, if none is given
+        if clear_rules and requirements.more_than_k:
             raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.load(_path(schema))
         changes = {
             "k": k,
             "schema": schema,
-            "asked": asked,
+            "requirements": requirements if clear_rules or requirements.more_than_k else None,
             "method": method,
             "measure": measure,
             "maintainer": maintainer,
             "seed": seed,
         }
         with self._writing(progress, load=False):
-            state, rebased = keeping.rebase(self._store, changes, progress, dry_run=dry_run)
+            state, rebased = rebase_vault(self._store, changes, progress, dry_run=dry_run)
             if not dry_run:
                 self._state, self._epoch = state, state.epoch
             return rebased
@@ -500,19 +495,13 @@ class Vault:
             with self._reading() as connection:
                 return Compacted(self._store.backend.size(connection), None, dry_run=True)
         with self._writing(SILENT, load=False):
-            return care.compact(self._store)
+            return compact_vault(self._store)
 
     def backup(self, path: str | Path, *, force: bool = False, progress: Progress = SILENT) -> Path:
         """A copy of one moment as a vault file of its own, while others read and write."""
         self._refuse_closed()
         path = _path(path)
-        making.backup(
-            self._store,
-            path,
-            lambda target, writing: care.copy(self._store, target, writing, progress),
-            sources=self._sources(),
-            force=force,
-        )
+        back_up(self._store, path, progress, sources=self._sources(), force=force)
         return path
 
     # Turns
@@ -529,7 +518,7 @@ class Vault:
         self._refuse_closed()
         with self._turn, self._store.writer(self._wait):
             with readable(self.where):
-                publishing.recover(self._store)
+                recover(self._store)
             try:
                 if load:
                     self._catch_up(progress)
@@ -543,9 +532,9 @@ class Vault:
     def _catch_up(self, progress: Progress) -> None:
         with readable(self.where), self._store.read() as connection:
             if self._state is None:
-                self._state = loading.load(connection, self.where, progress)
+                self._state = load_state(connection, self.where, progress)
             else:
-                self._state = loading.follow(connection, self._state, self.where)
+                self._state = follow(connection, self._state, self.where)
             self._epoch = self._state.epoch
 
     def _refuse_closed(self) -> None:

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import DataError, ParameterError, ShoalWarning, one_of
-from shoal.privacy.requirements import PerColumn, Rule, check_k, make_rules
-from shoal.records.naming import surely_names
+from shoal.privacy.requirements import Alpha, Diversity, PerColumn, Rule, check_k, make_rules
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
+from shoal.sources.naming import surely_names
 from shoal.verify.models import Values, count, place_of, published_values, reached, satisfied
 
 Longs = NDArray[np.int64]
@@ -99,9 +99,9 @@ def verify(
     *,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
     t: PerColumn | None = None,
-    diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+    diversity: Diversity | None = None,
     c: float | None = None,
-    alpha: float | Mapping[str, float | Mapping[str, float]] | None = None,
+    alpha: Alpha | None = None,
     quasi_identifiers: Sequence[str] | None = None,
     sensitive: Sequence[str] | None = None,
     people: Sequence[object] | pa.Array | NDArray[np.generic] | None = None,

@@ -1,0 +1,22 @@
+"""Arrays with room to grow."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+A = TypeVar("A", bound=np.ndarray[Any, Any])
+
+
+def grow(array: A, size: int, fill: int = 0) -> A:
+    """The same entries with room for `size` of them, and `fill` behind. Room that is not used takes no memory."""
+    if len(array) >= size:
+        return array
+    grown: Any = (
+        np.zeros((size, *array.shape[1:]), array.dtype)
+        if fill == 0
+        else np.full((size, *array.shape[1:]), fill, array.dtype)
+    )
+    grown[: len(array)] = array
+    return grown

@@ -1,1 +1,0 @@
-"""Experiments: what was measured, and how to measure it again."""

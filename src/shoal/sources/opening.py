@@ -1,0 +1,146 @@
+"""Where a table comes from: a file or a frame, its column names known before any of its data is loaded.
+
+Names first, data second: a schema can be held against the names, and of CSV and Parquet files the identifier columns
+are never loaded at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.addresses import A_PATH, may_be_address
+from shoal.errors import DataError
+from shoal.sources.csv_files import CsvFile, Expected
+from shoal.sources.json_lines import JsonLinesFile
+from shoal.sources.unicode import checked, checked_names, names_of
+
+CSV = (".csv", ".tsv", ".txt", ".data")
+PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+
+
+class Source(Protocol):
+    """A table that can be loaded column by column."""
+
+    file: str | None
+    columns: list[str]
+
+    def load(self, columns: Sequence[str]) -> pa.Table: ...
+
+
+class ParquetFile:
+    def __init__(self, path: Path) -> None:
+        self.file: str | None = str(path)
+        self._path = path
+        try:
+            names = names_of(pq.read_schema(path))
+        except pa.ArrowException:
+            raise DataError("is not a Parquet file, or is damaged.", file=self.file) from None
+        except UnicodeDecodeError:
+            names = None
+        self.columns = checked_names(names, self.file)
+
+    def load(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """These columns; those in `coded` with their dictionaries, which is faster and takes less room."""
+        try:
+            table = pq.read_table(self._path, columns=list(columns), read_dictionary=list(coded))
+        except (pa.ArrowException, OSError):
+            raise DataError("is damaged: its columns cannot be read.", file=self.file) from None
+        return checked(table, self.file)
+
+
+class Frame:
+    """An Arrow table, or any frame that exports one (pandas, polars, DuckDB, …)."""
+
+    file: str | None = None
+
+    def __init__(self, frame: object) -> None:
+        self._table = frame if isinstance(frame, pa.Table) else _exported(frame)
+        self.columns = checked_names(names_of(self._table), self.file)
+
+    def load(self, columns: Sequence[str]) -> pa.Table:
+        return checked(self._table.select(list(columns)), self.file)
+
+
+def _exported(frame: object) -> pa.Table:
+    try:
+        table = pa.table(frame)
+    except Exception:  # whatever the frame's own library raises: its message may quote the data
+        table = None
+    if table is None:
+        raise DataError(f"a {type(frame).__name__} could not be read as a table.", hint="Does it work by itself?")
+    # pandas sends its row labels along as a column; they are no data of the table.
+    names = checked_names(names_of(table), None)
+    return table.drop_columns([name for name in names if re.fullmatch(r"__index_level_\d+__", name)])
+
+
+def open_source(given: object, expected: Expected | None = None) -> Source:
+    """The source behind a path or a frame. `expected` columns help to tell a CSV's header from its first record."""
+    source = _open(given, expected)
+    nameless = sum(not name.strip() or "\0" in name for name in source.columns)
+    if nameless:  # a CSV could not say it
+        raise DataError(
+            f"{nameless} column{'s have names' if nameless > 1 else ' has a name'} of blanks or with a zero byte.",
+            hint="Give every column a name that can be read.",
+            file=source.file,
+        )
+    for name, times in Counter(source.columns).items():
+        if times > 1:
+            raise DataError(f"the table has column {name!r} twice.", file=source.file, column=name)
+    return source
+
+
+def _open(given: object, expected: Expected | None) -> Source:
+    if isinstance(given, str | Path):
+        if may_be_address(given):
+            raise DataError("data must be a file or a frame, and this looks like the URL of a database.", hint=A_PATH)
+        return _open_file(Path(given), expected)
+    if isinstance(given, pa.Table | pa.RecordBatch) or hasattr(given, "__arrow_c_stream__"):
+        return Frame(given)
+    raise DataError(
+        f"data must be a path, a pyarrow table or a frame with __arrow_c_stream__. Got {type(given).__name__} instead."
+    )
+
+
+def _open_file(path: Path, expected: Expected | None) -> Source:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    try:
+        if not path.exists():
+            raise DataError("the file does not exist.", hint=_near(path), file=str(path))
+        if not path.is_file():
+            raise DataError("is not a file.", file=str(path))
+        if path.stat().st_size == 0:
+            raise DataError("the file is empty.", file=str(path))
+        if suffix in CSV:
+            return CsvFile(path, expected)
+        if suffix in PARQUET:
+            return ParquetFile(path)
+        if suffix in JSON_LINES:
+            return JsonLinesFile(path)
+    except OSError as problem:
+        raise DataError(
+            f"the file cannot be read: {problem.strerror or 'input/output error'}.", file=str(path)
+        ) from None
+    known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
+    hint = "Save it as CSV." if suffix in (".xlsx", ".xls", ".ods") else None
+    raise DataError(f"the kind of file is not known by its ending. Known: {known}.", hint=hint, file=str(path))
+
+
+def _near(path: Path) -> str | None:
+    """A file of a similar name in the same folder."""
+    if not path.parent.is_dir():
+        return f"Nor does the folder {path.parent}."
+    found = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
+    return f"Did you mean {found[0]}?" if found else None

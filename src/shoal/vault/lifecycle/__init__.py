@@ -1,0 +1,1 @@
+"""What becomes of a vault as a whole: it is created, opened, changed, rebased, checked, compacted, copied."""

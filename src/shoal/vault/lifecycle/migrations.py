@@ -1,0 +1,100 @@
+"""Older formats of the tables, brought up to date: one step per format, all of them in one transaction.
+
+A step from format n is `STEPS[n]`: it changes the tables through the connection that it is given. If one fails, the
+vault is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from shoal.errors import VaultError
+from shoal.files import prefix
+from shoal.vault.releases.unused_labels import forget_all_unused
+from shoal.vault.state.erased_values import without_domains
+from shoal.vault.store import tables
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.head import new_uid
+from shoal.vault.store.rows import digest
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import update_vault_row
+
+
+def _count_commits(store: Store, connection: sa.Connection) -> None:
+    """Format 2: commits are counted, drafts noted, and labels of classes that nobody is in any more forgotten."""
+    table = _name(connection, tables.vault)
+    row = dict(connection.exec_driver_sql(f"SELECT * FROM {table}").mappings().one())  # noqa: S608  # our own name
+    if row["sha256"] != digest(row):
+        raise damaged(store.where, "it does not say where it stands")
+    for column in (tables.vault.c.uid, tables.vault.c.commits):
+        kind = column.type.compile(connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column.name} {kind}")
+    row |= {"uid": new_uid(), "commits": 0}
+    connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
+    tables.drafts.create(connection)
+    for index in tables.memberships.indexes:
+        index.create(connection)
+    for step in (forget_all_unused, _forget_domains):  # each counts as a commit
+        step(store, connection)
+        update_vault_row(connection, store.where)
+    for file, mark in _unfinished(connection):
+        for part in file.parent.glob(f".{mark}.*"):  # drafts have another name now
+            with suppress(OSError):
+                part.rename(part.with_name(part.name.replace(f".{mark}.", prefix(mark), 1)))
+
+
+def _forget_domains(store: Store, connection: sa.Connection) -> None:
+    """Of releases that show people who are erased."""
+    releases = tables.releases
+    found = connection.execute(sa.select(releases.c.number, releases.c.manifest).where(releases.c.erased > 0)).all()
+    changed = [(number, without_domains(manifest)) for number, manifest in found]
+    store.update(connection, releases, ("number", "manifest"), changed)
+
+
+def _unfinished(connection: sa.Connection) -> list[tuple[Path, str]]:
+    releases = tables.releases
+    rows = connection.execute(sa.select(releases.c.file, releases.c.part).where(releases.c.part.is_not(None))).all()
+    return [(Path(file), mark) for file, mark in rows]
+
+
+def _name(connection: sa.Connection, table: sa.Table) -> str:
+    """A table in a statement of our own, in the schema that the vault has."""
+    schema = (connection.get_execution_options().get("schema_translate_map") or {}).get(None)
+    return f'"{schema}"."{table.name}"' if schema else f'"{table.name}"'
+
+
+STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits}
+
+
+def format_of(store: Store) -> int:
+    """The format of a vault; raises VaultError if it was made by a newer shoal, or is none."""
+    with store.read() as connection:
+        found = connection.scalar(sa.select(tables.vault.c.format))
+    if not isinstance(found, int) or found < 1:
+        raise VaultError("is not a vault, or is damaged: it has no format.", file=store.where)
+    if found > tables.FORMAT:
+        raise VaultError(
+            f"was made by a newer shoal: its format is {found}, and this one knows formats up to {tables.FORMAT}.",
+            hint="Update shoal.",
+            file=store.where,
+        )
+    return found
+
+
+def migrate(store: Store, wait: float) -> None:
+    """Bring a vault up to date, if it is not."""
+    if format_of(store) == tables.FORMAT:
+        return
+    with store.writer(wait), store.write() as connection:
+        found = connection.scalar(sa.select(tables.vault.c.format)) or 0  # another may have been faster
+        for number in range(found, tables.FORMAT):
+            if number not in STEPS:
+                raise VaultError(
+                    f"has the format {number}, which this shoal cannot bring up to date.", file=store.where
+                )
+            STEPS[number](store, connection)
+        update_vault_row(connection, store.where, format=tables.FORMAT)

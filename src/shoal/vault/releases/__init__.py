@@ -1,0 +1,1 @@
+"""What a vault has published: publishing, the history, snapshots of what releases looked like, the status."""

@@ -1,0 +1,70 @@
+"""How a vault stands: read from the tables, whoever is writing."""
+
+from __future__ import annotations
+
+import json
+
+import sqlalchemy as sa
+
+from shoal.schema import Role
+from shoal.vault.facts import Status
+from shoal.vault.releases.history import last_release
+from shoal.vault.state.epoch import read_epoch
+from shoal.vault.store import tables
+from shoal.vault.store.damage import damaged
+from shoal.vault.store.integrity import check_part
+from shoal.vault.store.queries import row_of
+from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import vault_row
+
+MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
+
+
+def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Status:
+    where = store.where
+    row = vault_row(connection, where)
+    epoch = read_epoch(connection, row["epoch"], where)
+    for part in ("batches", "releases"):
+        check_part(connection, part, where)
+    batches = tables.batches
+    batch = row_of(connection, sa.select(batches).where(batches.c.version == row["version"]))
+    if batch is None:
+        raise damaged(where, "its log is not what was stored")
+    last = last_release(connection)
+    since = batches.c.version > (0 if last is None else last["version"])
+    sums = [sa.func.coalesce(sa.func.sum(batches.c[name]), 0) for name in ("inserted", "updated", "deleted")]
+    count, inserted, updated, deleted = connection.execute(sa.select(sa.func.count(), *sums).where(since)).one()
+    outside = json.loads(batch["outside"])
+    many = [name for name, share in outside.items() if share >= MANY_OUTSIDE]
+    notes = [
+        f"{outside[name]:.0%} of the records lie outside the domain of {name!r}; they cost at most as much as *. "
+        "`shoal rebase` measures anew."
+        for name in many
+    ]
+    return Status(
+        vault=where,
+        version=row["version"],
+        epoch=epoch.number,
+        records=batch["records"],
+        groups=batch["groups"],
+        smallest=batch["smallest"],
+        counted="people" if epoch.schema.names(Role.PERSON) else "records",
+        k=epoch.k,
+        rules=[str(rule) for rule in epoch.settings().rules],
+        measure=epoch.measure,
+        maintainer=epoch.maintainer,
+        loss=batch["loss"],
+        publishable=batch["obstacles"] == "[]",
+        obstacles=json.loads(batch["obstacles"]),
+        outside=outside,
+        notes=notes,
+        last_release=None if last is None else last["number"],
+        last_published=None if last is None else last["published"],
+        changes_since=int(count),
+        inserted_since=int(inserted),
+        updated_since=int(updated),
+        deleted_since=int(deleted),
+        source_position=row["source_position"],
+        keys_hashed=keys_hashed,
+        size=store.backend.size(connection),
+    )

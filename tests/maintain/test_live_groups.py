@@ -1,0 +1,121 @@
+"""Groups of a live partition where it is tight: dispersed, found again, small, and never piling up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.boxes.costs import cost_tables
+from shoal.boxes.group_changes import add, settle
+from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, weigh
+from shoal.maintain import MAINTAINERS
+from shoal.maintain.live import LivePartition, Settings
+from shoal.records.changes import ChangeBatch
+from shoal.records.encode import encode
+from tests.support.group_trees import check as check_tree
+from tests.support.live_partitions import PERSON, rows, rules, schema
+
+
+@pytest.mark.parametrize("spread", [0, 1])
+def test_a_group_of_few_people_with_many_records_is_dispersed(spread: int) -> None:
+    """Rules refuse most of them, who are alone for the moment: more groups, and a deeper tree, than anywhere else."""
+    people = schema(who=PERSON, s={"role": "sensitive"})
+    made = [(f"g{g}p{i}", 1000 * g + i, "ab"[i % 2]) for g in range(8) for i in range(4)]
+    made += [(f"B{i}", 50_000 + spread * (4 * r + i), "ab"[i % 2]) for i in range(4) for r in range(100)]
+    labels = [g for g in range(8) for _ in range(4)] + [8] * 400
+    keys = [str(i) for i in range(len(made))]
+    table = pa.table({"id": keys, "who": [r[0] for r in made], "age": [r[1] for r in made], "s": [r[2] for r in made]})
+    settings = Settings(k=4, seed=1, rules=rules(["s"], alpha={"s": 0.5}))
+    live = LivePartition(encode(table, people), keys, np.array(labels), settings, people=[r[0] for r in made])
+    first = [str(i) for i, r in enumerate(made) if r[0] == "B0"]
+    live.apply(ChangeBatch.of(people, deletes=first[:-1]))
+    live.forget_engine()
+    live.apply(ChangeBatch.of(people, deletes=first[-1:]))
+    partition = live.partition()
+    partition.check()
+    assert partition.publishable or not live.feasible()
+
+
+def test_a_group_that_comes_again_is_found_again() -> None:
+    """A leaf that takes the place of one that was alike: the nodes above must hear of it all the same."""
+    census = shoal.datasets.census_schema()
+    table = shoal.datasets.census(400, 1).drop_columns(census.names(shoal.Role.IDENTIFIER))
+    records = encode(table, census)
+    costs = cost_tables(records.books, "il")
+    groups = new_groups(400, records.codes.shape[1])
+    groups.lo[:] = groups.hi[:] = records.codes
+    groups.sizes[:] = 1
+    weigh(costs, groups)
+    tree = new_group_tree(groups, reshapes=False)
+    build(tree, costs, groups)
+    rng = np.random.default_rng(1)
+    for group in rng.permutation(400)[:300].tolist():
+        groups.sizes[group] = 0
+        settle(tree, costs, groups, group)
+    for group in np.flatnonzero(groups.sizes).tolist():
+        groups.sizes[group] = 0
+        settle(tree, costs, groups, group)
+        groups.sizes[group] = 1
+        add(tree, costs, groups, group)
+    check_tree(tree, costs, groups)
+    for point in records.codes[np.flatnonzero(groups.sizes)]:
+        found = best_group(tree, costs, point, point, 1.0, 0.0, np.inf, -1, None, None, -1)
+        assert np.array_equal(records.codes[found], point)
+
+
+def test_groups_that_nothing_sets_apart() -> None:
+    """Equal records in many groups, then a value below theirs: codes get new names, numbers of groups do not."""
+    plain = schema()
+    live = LivePartition.start(rows(0, 300, age=lambda _: 5), plain, Settings(k=2, seed=1))
+    for batch in range(6):
+        live.apply(ChangeBatch.of(plain, inserts=rows(300 + 150 * batch, 450 + 150 * batch, age=lambda _: 5)))
+    live.apply(ChangeBatch.of(plain, inserts=rows(5000, 5001, age=lambda _: 1)))
+    engine: Any = live.engine
+    check_tree(engine.work.tree, live.costs, engine.work.groups)
+    live.partition().check()
+
+
+@pytest.mark.parametrize("maintainer", MAINTAINERS)
+def test_groups_are_small_from_the_first_batch_on(maintainer: str) -> None:
+    plain = schema()
+    settings = Settings(k=2, seed=1, method="mondrian", maintainer=maintainer)
+    live = LivePartition.start(rows(0, 0), plain, settings)
+    live.apply(ChangeBatch.of(plain, inserts=rows(0, 41, age=lambda _: 5)))
+    assert live.partition().sizes.max() < 4
+    assert live.partition().publishable
+
+
+def test_people_who_come_after_most_have_gone() -> None:
+    people = schema(who=PERSON)
+    name = "p{}".format
+    live = LivePartition.start(rows(0, 5, who=name), people, Settings(k=2, seed=1))
+    live.apply(ChangeBatch.of(people, inserts=rows(5, 1028, who=name)))
+    live.apply(ChangeBatch.of(people, deletes=[str(i) for i in range(2, 1028)]))
+    live.apply(ChangeBatch.of(people, inserts=rows(2000, 3024, who=name)))
+    assert live.partition().publishable
+    live.partition().check()
+
+
+def test_nothing_to_optimize() -> None:
+    plain = schema()
+    live = LivePartition.start(rows(0, 0), plain, Settings(k=2, seed=1))
+    assert live.optimize() == 0.0
+
+
+def test_thousands_of_small_batches() -> None:
+    """Numbers of records and groups are used again, and nothing piles up."""
+    plain = schema(n={"role": "insensitive"})
+    live = LivePartition.start(rows(0, 60, n=str), plain, Settings(k=3, seed=1))
+    for i in range(1500):
+        live.apply(ChangeBatch.of(plain, inserts=rows(60 + i, 61 + i, n=str), deletes=[str(i)]))
+    engine: Any = live.engine
+    assert len(live) == 60
+    assert live.table.used < 1500
+    assert len(engine.work.groups.sizes) < 100
+    assert len(live.table.carried) < 15
+    live.partition().check()
+    assert live.partition().publishable

@@ -1,0 +1,40 @@
+"""The program as a process of its own: its output, or what a person sees on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+def run_in_terminal(*words: str | Path, cwd: Path) -> str:
+    """What a person sees: both streams on a terminal."""
+    outer, inner = pty.openpty()
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
+    environment = {**os.environ, "COLUMNS": "200", "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=inner, stderr=inner, stdin=inner, cwd=cwd, env=environment):
+        os.close(inner)
+        seen = b""
+        while True:
+            try:
+                part = os.read(outer, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+    os.close(outer)
+    return seen.decode()
+
+
+def run_code(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program from a few lines of Python that tamper with it first."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=False)
