@@ -145,7 +145,7 @@ def against_the_scan(rows: int, changes: int) -> dict[str, float]:
     schema = shoal.datasets.census_schema()
     _warm_up(schema)
     records = census_records(rows + changes)
-    first = replace(records, codes=records.codes[:rows], carried=records.carried.slice(0, rows))
+    first = replace(records, codes=records.codes[:rows], passthrough=records.passthrough.slice(0, rows))
     partition = cluster(first, K, method="k-member", seed=1)
     labels = np.concatenate([partition.labels, np.full(changes, -1, np.int32)])
     live = LivePartition(

@@ -52,7 +52,7 @@ def run(quick: bool) -> list[Finding]:
 
 
 def first_of(records: Records, rows: int) -> Records:
-    return replace(records, codes=records.codes[:rows], carried=records.carried.slice(0, rows))
+    return replace(records, codes=records.codes[:rows], passthrough=records.passthrough.slice(0, rows))
 
 
 # What it loses

@@ -34,7 +34,7 @@ def run(quick: bool) -> list[Finding]:
 
 
 def first(records: Records, rows: int) -> Records:
-    return replace(records, codes=records.codes[:rows], carried=records.carried.slice(0, rows))
+    return replace(records, codes=records.codes[:rows], passthrough=records.passthrough.slice(0, rows))
 
 
 def by_scan(records: Records) -> Ints:

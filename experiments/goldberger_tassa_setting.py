@@ -88,7 +88,7 @@ def lm_of(partition: Partition, records: Records) -> float:
 
 def counts_of(partition: Partition, records: Records, sensitive: str) -> NDArray[np.int64]:
     """How often each sensitive value is in each group."""
-    kinds = np.unique(records.carried[sensitive].to_pylist(), return_inverse=True)[1]
+    kinds = np.unique(records.passthrough[sensitive].to_pylist(), return_inverse=True)[1]
     counts = np.zeros((len(partition), kinds.max() + 1), np.int64)
     np.add.at(counts, (partition.labels, kinds), 1)
     return counts

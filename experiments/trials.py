@@ -60,7 +60,7 @@ def trial(
 
 def some(records: Records, rows: NDArray[np.int64]) -> Records:
     """These records of a table, on its domains."""
-    return replace(records, codes=records.codes[rows], carried=records.carried.take(rows))
+    return replace(records, codes=records.codes[rows], passthrough=records.passthrough.take(rows))
 
 
 def sample(records: Records, rows: int, seed: int = 1) -> Records:

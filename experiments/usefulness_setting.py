@@ -63,7 +63,7 @@ def ranges() -> dict[str, tuple[int, int]]:
 
 def earns_more(records: Records) -> NDArray[np.bool_]:
     """Whether each record has the salary class above 50 000 $."""
-    return np.array(records.carried[SALARY].to_pylist()) == MORE
+    return np.array(records.passthrough[SALARY].to_pylist()) == MORE
 
 
 def releases(quick: bool) -> list[Cell]:

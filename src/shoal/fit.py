@@ -48,7 +48,7 @@ def check_fit(source: object, schema: Schema) -> Fit:
     records = encode(table, schema, file)
     notes = []
     for name in schema.names(Role.INSENSITIVE):
-        kind = records.carried[name].type
+        kind = records.passthrough[name].type
         if pa.types.is_nested(kind):
             notes.append(f"{name} is insensitive and holds {kind}: look at what is in it")
     notes += acting_as_keys(records).values()
@@ -68,7 +68,7 @@ def acting_as_keys(records: Records) -> dict[str, str]:
     found = {}
     for role, share in ((Role.INSENSITIVE, ACTS_LIKE_A_KEY), (Role.SENSITIVE, NEARLY_UNIQUE)):
         for name in records.schema.names(role):
-            values = records.carried[name].drop_null()
+            values = records.passthrough[name].drop_null()
             if len(values) <= FEW or pa.types.is_nested(values.type) or len(values.unique()) < share * len(values):
                 continue
             if role == Role.INSENSITIVE:

@@ -36,7 +36,7 @@ def test_every_choice_is_that_of_a_full_scan(made: MadeTable, k: int, measure: s
     k, mutual = min(k, made.rows), measure == "mi"
     tables_of_costs = cost_tables(records.books, measure)
     task = Task(records, measure, tables_of_costs, Privacy.only_k(k, made.rows), np.random.default_rng(seed), SILENT)
-    labels = records.carried["pay"].to_numpy().astype(np.int32)
+    labels = records.passthrough["pay"].to_numpy().astype(np.int32)
     work = cluster_with(task, labels, penalty)
     codes = [tuple(row) for row in records.codes.tolist()]
 

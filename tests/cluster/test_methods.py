@@ -126,7 +126,7 @@ def test_the_same_seed_gives_the_same_partition(method: str, options: dict[str, 
 def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> None:
     records = adult_records(1)
     same = replace(
-        records, codes=np.repeat(records.codes, 50, axis=0), carried=pa.concat_tables([records.carried] * 50)
+        records, codes=np.repeat(records.codes, 50, axis=0), passthrough=pa.concat_tables([records.passthrough] * 50)
     )
     partition = cluster(same, 4, method=method, options=options)
     assert total_loss(partition, same.books) == 0
@@ -145,7 +145,9 @@ def interruptible() -> Iterator[None]:
 def test_work_is_reported_and_can_be_interrupted(method: str, options: dict[str, Any]) -> None:
     """A signal that arrives while a kernel runs is seen soon after."""
     records = adult_records()
-    many = replace(records, codes=np.tile(records.codes, (20, 1)), carried=pa.concat_tables([records.carried] * 20))
+    many = replace(
+        records, codes=np.tile(records.codes, (20, 1)), passthrough=pa.concat_tables([records.passthrough] * 20)
+    )
     done: list[int] = []
     alarm = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
 

@@ -100,7 +100,7 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
     live.apply(batch)
 
     # A code that is longer than all others, say, changes what everything costs: both know that when the first one goes.
-    follow_books(slow, check(batch, slow.keys, slow.books, slow.table.carried, set()))
+    follow_books(slow, check(batch, slow.keys, slow.books, slow.table.passthrough, set()))
     engine = slow.engine
     assert isinstance(engine, I3M)
     gone = np.array([slow.keys[key] for key in leaving], np.int32)

@@ -170,7 +170,7 @@ class Follows(RuleBasedStateMachine):
                 sorted(live.keys.items()),
                 self.live.labels[: live.table.used].tolist(),
                 records.codes.tolist(),
-                records.carried.to_pylist(),
+                records.passthrough.to_pylist(),
                 [(book.texts, book.domain, book.counts.tolist()) for book in live.books],
             )
         )
@@ -184,7 +184,7 @@ class Follows(RuleBasedStateMachine):
             texts = book.decode(records.codes[:, j])
             for record, text in zip(live.alive().tolist(), texts, strict=True):
                 assert text == published(self.rows[names[record]][book.name])
-        kept = records.carried.to_pylist()
+        kept = records.passthrough.to_pylist()
         for record, row in zip(live.alive().tolist(), kept, strict=True):
             assert row == {name: self.rows[names[record]][name] for name in row}
 

@@ -116,6 +116,6 @@ def test_thousands_of_small_batches() -> None:
     assert len(live) == 60
     assert live.table.used < 1500
     assert len(engine.work.groups.sizes) < 100
-    assert len(live.table.carried) < 15
+    assert len(live.table.passthrough) < 15
     live.partition().check()
     assert live.partition().publishable

@@ -17,7 +17,7 @@ def test_numbers_with_many_digits_beside_fractions_in_a_carried_column() -> None
     with pytest.raises(BatchError, match="too many digits"):
         live.apply(ChangeBatch.of(paid, inserts=rows(90, 91, c=lambda _: 0.5)))
     live.apply(ChangeBatch.of(paid, inserts=rows(91, 92, c=lambda _: 7)))
-    assert 7 in live.records().carried["c"].to_pylist()
+    assert 7 in live.records().passthrough["c"].to_pylist()
 
 
 def test_large_whole_numbers_are_told_apart() -> None:
@@ -49,7 +49,7 @@ def test_views_of_texts_and_columns_that_were_empty() -> None:
     live = LivePartition.start(table, noted, Settings(k=2, seed=1))
     new = pa.table({"id": pa.array(["x"], pa.string_view()), "age": [3], "n": pa.array(["hello"], pa.string_view())})
     live.apply(ChangeBatch.of(noted, inserts=new))
-    assert "hello" in live.records().carried["n"].to_pylist()
+    assert "hello" in live.records().passthrough["n"].to_pylist()
     assert live.partition().publishable
 
 

@@ -16,7 +16,7 @@ def test_running_out_of_memory_while_numbers_are_given_anew(monkeypatch: pytest.
     plain = schema(n={"role": "insensitive"})
     live = LivePartition.start(rows(0, 3000, n=str), plain, Settings(k=3, seed=1))
     live.apply(ChangeBatch.of(plain, deletes=[str(i) for i in range(2500)]))
-    before = live.records().carried.to_pylist()
+    before = live.records().passthrough.to_pylist()
 
     def fails(*_: object) -> None:
         raise MemoryError
@@ -25,7 +25,7 @@ def test_running_out_of_memory_while_numbers_are_given_anew(monkeypatch: pytest.
         patched.setattr(table_module, "grow", fails)
         with pytest.raises(MemoryError):
             live.apply(ChangeBatch.of(plain, deletes=["2600"]))
-    assert live.records().carried.to_pylist() == before
+    assert live.records().passthrough.to_pylist() == before
     live.apply(ChangeBatch.of(plain, deletes=["2600"]))
     assert live.table.used < 1000
     live.partition().check()
@@ -57,7 +57,12 @@ def test_what_is_not_accepted_is_taken_back() -> None:
 
     def state(live: LivePartition) -> object:
         used = live.table.used
-        return live.labels[:used].tolist(), live.records().carried.to_pylist(), sorted(live.keys.items()), live.books
+        return (
+            live.labels[:used].tolist(),
+            live.records().passthrough.to_pylist(),
+            sorted(live.keys.items()),
+            live.books,
+        )
 
     before = state(live)
     batch = ChangeBatch.of(noted, inserts=rows(60, 2000, age=lambda i: i, n=str), deletes=["1", "2"])

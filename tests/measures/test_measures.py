@@ -124,7 +124,7 @@ def pmi(labels: list[str]) -> dict[str, float]:
     numbers = np.unique(labels, return_inverse=True)[1]
     partition = Partition.from_labels(records.codes, numbers, Privacy.only_k(2, len(records)))
     public, _ = public_report(pa.table({"x": labels, "y": PRIVATE}), schema)
-    return holder_report(records, partition, public, column_numbers("y", records.carried["y"])).totals
+    return holder_report(records, partition, public, column_numbers("y", records.passthrough["y"])).totals
 
 
 def test_pmi_is_not_monotone_under_local_recoding() -> None:
@@ -141,7 +141,7 @@ def measured(made: MadeTable, labels: np.ndarray[tuple[int], np.dtype[np.int64]]
     records = encode(made.table, made.schema)
     partition = Partition.from_labels(records.codes, labels, Privacy.only_k(1, len(records)))
     public, _ = public_report(shoal.anonymize(made.table, made.schema, k=2).table, made.schema)
-    return holder_report(records, partition, public, column_numbers("ill", records.carried["ill"])).totals
+    return holder_report(records, partition, public, column_numbers("ill", records.passthrough["ill"])).totals
 
 
 @given(made=tables(max_rows=20), data=st.data())
@@ -158,7 +158,7 @@ def test_mi_is_monotone(made: MadeTable, data: st.DataObject) -> None:
 def test_pmi_is_monotone_under_global_recoding(made: MadeTable) -> None:
     """Eq. (17): every value of a column generalized to the same level, from the values up to the root."""
     records = encode(made.table, made.schema)
-    sensitive = column_numbers("ill", records.carried["ill"])
+    sensitive = column_numbers("ill", records.passthrough["ill"])
     public, _ = public_report(shoal.anonymize(made.table, made.schema, k=2).table, made.schema)
     for j, book in enumerate(records.books):
         if book.tree is None or not book.tree.leaves:

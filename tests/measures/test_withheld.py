@@ -63,7 +63,7 @@ def test_every_measure_is_that_of_a_table_with_rows_of_stars(made: MadeTable, k:
     for name, columns in wanted.columns.items():
         assert public.columns[name] == pytest.approx(columns)
 
-    sensitive = column_numbers("ill", records.carried["ill"])
+    sensitive = column_numbers("ill", records.passthrough["ill"])
     found = holder_report(records, partition, public, sensitive, None, mask).totals
     check_holders_measures(made, found, np.flatnonzero(mask), partition.labels, withheld)
 

@@ -154,7 +154,7 @@ def test_a_table_of_changes(live: LivePartition) -> None:
     applied = live.apply(ChangeBatch.from_table(rows, schema()))
     assert (applied.inserted, applied.updated, applied.deleted) == (1, 1, 1)
     assert sorted(live.keys) == sorted({f"old {i}" for i in range(12)} - {"old 3"} | {"a"})
-    assert 2.5 in live.records().carried["cost"].to_pylist()
+    assert 2.5 in live.records().passthrough["cost"].to_pylist()
 
 
 def test_settings_are_checked() -> None:

@@ -196,11 +196,11 @@ def in_memory(state: State) -> dict[str, tuple[object, ...]]:
     live, alive = state.live, state.live.alive()
     place = {slot: i for i, slot in enumerate(alive.tolist())}
     columns = [book.decode(live.codes[alive, j]) for j, book in enumerate(live.books)]
-    carried = [tuple(row.values()) for row in live.records().carried.to_pylist()]
+    passthrough = [tuple(row.values()) for row in live.records().passthrough.to_pylist()]
     found = {}
     for key, slot in live.keys.items():
         values = [column[place[slot]] for column in columns]
-        found[key] = (*values, live.labels[slot], live.ids[slot], carried[place[slot]])
+        found[key] = (*values, live.labels[slot], live.ids[slot], passthrough[place[slot]])
     return found
 
 

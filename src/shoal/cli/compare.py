@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.files import file_path
+from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.files import file_path
+from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
 from shoal.errors import ParameterError
 

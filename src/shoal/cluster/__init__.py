@@ -144,7 +144,7 @@ class Task:
         names = self.records.schema.names(Role.SENSITIVE)
         if not names:
             raise ParameterError(f"{what} needs a sensitive column for its labels, and the schema has none.")
-        column = self.records.carried[names[0]]
+        column = self.records.passthrough[names[0]]
         if column.null_count and not missing:
             raise ParameterError(
                 f"{what} needs a label for every record, and {column.null_count} of {names[0]!r} are missing.",

@@ -257,7 +257,7 @@ class LivePartition:
         if batch.schema is not self.schema and batch.schema.columns != self.schema.columns:
             raise ParameterError("the batch was made for another schema.")
         sensitive = {rule.column for rule in self.settings.rules}
-        arrivals = check(batch, self.keys, self.books, self.table.carried, sensitive)
+        arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive)
         steps.compact(self)
         with self._provisional(arrivals) as change:
             gone, come = steps.maintain(self, arrivals, progress)

@@ -89,7 +89,7 @@ def admit(live: LivePartition, arrivals: Arrivals) -> tuple[Ints, Ints, Ints]:
     table, first = live.table, live.table.used
     come = table.add(arrivals)
     if len(come) and live.privacy is not None:
-        batch = Records(arrivals.codes, live.books, arrivals.carried, live.order, live.schema)
+        batch = Records(arrivals.codes, live.books, arrivals.passthrough, live.order, live.schema)
         live.privacy.make_room(len(live.labels))
         live.privacy.append(batch, arrivals.people, first)
         live.reference = live.privacy.reference

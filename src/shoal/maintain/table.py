@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
     codes: Codes
     labels: Ints
     ids: NDArray[np.int64]
-    carried: list[pa.Table]
+    passthrough: list[pa.Table]
     groups: Ints  # a copy of the labels in use
     slots: dict[str, int | None]  # of the keys that a batch names; None: nobody has it
 
@@ -57,7 +57,7 @@ class LiveTable:
         self.used = len(records)  # slots that are or were a record's
         self.keys: dict[str, int] = {key: slot for slot, key in enumerate(keys)}
         self.persons = None if people is None else list(people)  # whose the record of each slot is, by name
-        self.carried = [records.carried]  # columns that are published as they are, in parts
+        self.passthrough = [records.passthrough]  # columns that are published as they are, in parts
         room = _with_spare(self.used)
         self.ids = grow(np.arange(1, self.used + 1) if ids is None else ids.astype(np.int64), room)
         self.next_id = int(self.ids[: self.used].max(initial=0)) + 1
@@ -80,15 +80,15 @@ class LiveTable:
     def records(self) -> Records:
         """The records as they are now, in the order of their slots."""
         alive = self.alive()
-        carried = _together(self.carried)
-        if len(alive) < self.used and carried.num_columns:
-            carried = carried.take(pa.array(alive))
+        passthrough = _together(self.passthrough)
+        if len(alive) < self.used and passthrough.num_columns:
+            passthrough = passthrough.take(pa.array(alive))
         whose = self.people()
         people = None
         if whose is not None:
             numbers = {name: i for i, name in enumerate(dict.fromkeys(whose))}
             people = np.array([numbers[name] for name in whose], np.int32)
-        return Records(self.codes[alive], self.books, carried.combine_chunks(), self.order, self.schema, people)
+        return Records(self.codes[alive], self.books, passthrough.combine_chunks(), self.order, self.schema, people)
 
     def people(self) -> list[str] | None:
         """Whose each record is, in the order of their slots; None where people are not counted."""
@@ -96,7 +96,7 @@ class LiveTable:
 
     def carried_column(self, name: str) -> pa.ChunkedArray:
         """A column that is published as it is, of the records that there are."""
-        column = _together([part.select([name]) for part in self.carried])[name]
+        column = _together([part.select([name]) for part in self.passthrough])[name]
         return column.take(pa.array(self.alive()))
 
     # How it changes
@@ -111,7 +111,7 @@ class LiveTable:
             self.codes,
             self.labels,
             self.ids,
-            self.carried,
+            self.passthrough,
             self.labels[: self.used].copy(),
             {key: self.keys.get(key) for key in named},
         )
@@ -119,7 +119,7 @@ class LiveTable:
     def restore(self, before: Snapshot) -> None:
         self.used, self.next_id, self.books = before.used, before.next_id, before.books
         self.codes, self.labels, self.ids = before.codes, before.labels, before.ids
-        self.carried = before.carried
+        self.passthrough = before.passthrough
         if self.persons is not None:
             del self.persons[self.used :]
         self.labels[: self.used] = before.groups
@@ -153,7 +153,7 @@ class LiveTable:
             self.used = last
             if self.persons is not None:
                 self.persons.extend(arrivals.people or ())
-            self.carried = _with_part(self.carried, arrivals.carried)
+            self.passthrough = _with_part(self.passthrough, arrivals.passthrough)
         return np.arange(first, last, dtype=np.int32)
 
     def rename(self, arrivals: Arrivals, come: Ints) -> None:
@@ -173,12 +173,14 @@ class LiveTable:
         slots = np.full(self.used, -1, np.int32)
         slots[alive] = np.arange(len(alive))
         room = _with_spare(len(alive))
-        carried = _together(self.carried)
+        passthrough = _together(self.passthrough)
         table = copy.copy(self)
         table.used = len(alive)
         table.codes, table.ids = grow(self.codes[alive], room), grow(self.ids[alive], room)
         table.labels = grow(self.labels[alive], room, -1)
-        table.carried = [carried.take(pa.array(alive)).combine_chunks() if carried.num_columns else carried]
+        if passthrough.num_columns:
+            passthrough = passthrough.take(pa.array(alive)).combine_chunks()
+        table.passthrough = [passthrough]
         table.keys = {key: int(slots[slot]) for key, slot in self.keys.items()}
         table.persons = self.people()
         return table, slots

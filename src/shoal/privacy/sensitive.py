@@ -71,7 +71,7 @@ def sensitive_column(
 ) -> SensitiveColumn:
     """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
     column = records.schema.columns[name]
-    array = records.carried[name].combine_chunks()
+    array = records.passthrough[name].combine_chunks()
     tree, places = None, None
     if on_axis(column):
         texts, codes = _by_axis(column, array, reference)

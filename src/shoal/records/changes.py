@@ -93,7 +93,7 @@ class Arrivals(NamedTuple):
     inserted: list[str]  # keys, in the order of the batch
     updated: list[str]  # keys; their new records come after the inserted ones
     grown: list[Grown]  # of each quasi-identifier: its book now, and the codes of inserted and updated records
-    carried: pa.Table
+    passthrough: pa.Table
     people: list[str] | None
 
     @property
@@ -134,10 +134,10 @@ def check(
     batch: ChangeBatch,
     keys: Collection[str],
     books: Sequence[CodeBook],
-    carried: Sequence[pa.Table],
+    passthrough: Sequence[pa.Table],
     compared: Collection[str] = (),
 ) -> Arrivals:
-    """The batch, encoded for a table with these keys, code books and carried columns (in parts).
+    """The batch, encoded for a table with these keys, code books and passthrough columns (in parts).
 
     `compared`: sensitive columns whose values must be in their hierarchies.
 
@@ -147,7 +147,7 @@ def check(
     texts = _keys(batch, keys, faults)
     order = {op: [i for i, given in enumerate(batch.ops) if given == op] for op in OPS}
     coming = np.array(order[INSERT] + order[UPDATE], np.int64)
-    grown, kept, people = _values(batch, coming, books, carried, compared, faults)
+    grown, kept, people = _values(batch, coming, books, passthrough, compared, faults)
     faults.raise_any()
     named = {op: [str(texts[i]) for i in order[op]] for op in OPS}
     return Arrivals(named[DELETE], named[INSERT], named[UPDATE], grown, kept, people)
@@ -190,8 +190,8 @@ def _values(
     compared: Collection[str],
     faults: _Faults,
 ) -> tuple[list[Grown], pa.Table, list[str] | None]:
-    """Codes and carried columns of the records that come."""
-    schema, carried = batch.schema, parts[0].schema
+    """Codes and passthrough columns of the records that come."""
+    schema, passthrough = batch.schema, parts[0].schema
     wanted = [name for name in schema.columns if name not in schema.names(Role.IDENTIFIER, Role.KEY)]
     for name in batch.table.column_names:
         if name not in schema.columns:
@@ -199,7 +199,7 @@ def _values(
     if not len(coming):
         nothing = np.zeros(0, np.int32)
         people: list[str] | None = [] if schema.names(Role.PERSON) else None
-        return [Grown(book, None, nothing) for book in books], carried.empty_table(), people
+        return [Grown(book, None, nothing) for book in books], passthrough.empty_table(), people
     lacking = [name for name in wanted if name not in batch.table.column_names]
     for name in lacking:
         faults.add(None, name, "the batch does not have this column")
@@ -211,7 +211,7 @@ def _values(
     ]
     kept = {
         field.name: _tried(field.name, rows, coming, partial(_carried, schema, parts, field, compared), faults)
-        for field in carried
+        for field in passthrough
         if field.name not in lacking
     }
     people = None
@@ -222,7 +222,7 @@ def _values(
             for i in [i for i, person in zip(coming.tolist(), people, strict=False) if person is None]:
                 faults.add(i, name, "the person is missing")
     if faults.count:
-        return [], carried.empty_table(), people
+        return [], passthrough.empty_table(), people
     return grown, pa.table(kept), people
 
 

@@ -18,13 +18,13 @@ from shoal.sources.normalize import as_days, as_numbers, as_text, plain, without
 class Records:
     """A table ready for clustering.
 
-    `codes[i, j]` is the code of record i in quasi-identifier j; `carried` has the columns that are published as they
-    are; `order` is the order of the published columns.
+    `codes[i, j]` is the code of record i in quasi-identifier j; `passthrough` has the columns that are published as
+    they are; `order` is the order of the published columns.
     """
 
     codes: Codes
     books: list[CodeBook]
-    carried: pa.Table
+    passthrough: pa.Table
     order: list[str]
     schema: Schema
     people: Codes | None = None  # a number for the person of each record, where the schema says whose it is
@@ -37,7 +37,7 @@ class Records:
         return replace(
             self,
             codes=np.ascontiguousarray(self.codes[mask]),
-            carried=self.carried.filter(pa.array(mask)) if self.carried.num_columns else self.carried,
+            passthrough=self.passthrough.filter(pa.array(mask)) if self.passthrough.num_columns else self.passthrough,
             people=None if self.people is None else self.people[mask],
         )
 
@@ -65,7 +65,7 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
         for j, name in enumerate(names):
             book, codes[:, j] = make_codebook(name, schema.columns[name], table[name], schema.missing)
             books.append(book)
-        carried = pa.table(
+        passthrough = pa.table(
             {
                 name: carry(name, schema.columns[name], table[name], schema.missing)
                 for name in schema.names(Role.SENSITIVE, Role.INSENSITIVE)
@@ -75,7 +75,7 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
         error.file = error.file or file
         raise
     order = [name for name in table.column_names if name in schema.published]
-    return Records(codes, books, carried, order, schema, people)
+    return Records(codes, books, passthrough, order, schema, people)
 
 
 def _refuse_missing(name: str, handles: pa.Array, role: Role) -> None:

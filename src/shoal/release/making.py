@@ -62,7 +62,7 @@ def released(
     public, _ = public_report(recoded, schema, withheld=len(records) - len(some))
     del recoded
     first = schema.names(Role.SENSITIVE)[:1]
-    sensitive = column_numbers(first[0], records.carried[first[0]]) if first else None
+    sensitive = column_numbers(first[0], records.passthrough[first[0]]) if first else None
     labels = np.full(len(records), -1, np.int32)
     labels[kept] = partition.labels
     manifest = Manifest(

@@ -33,7 +33,7 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
     columns: dict[str, pa.Array] = {}
     for name in records.order:
         if name not in at:
-            columns[name] = records.carried[name].combine_chunks().take(pa.array(rows))
+            columns[name] = records.passthrough[name].combine_chunks().take(pa.array(rows))
             continue
         j = at[name]
         book, lo, hi = records.books[j], partition.lo[:, j], partition.hi[:, j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shoal.cli.vault import care, changes, holding, making, releases
+from shoal.cli.vault import care, changes, export, making, releases
 
 PANEL = "Vault: a table that changes"
 
@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
         releases.releases,
         releases.release,
         releases.diff,
-        holding.groups,
-        holding.export,
+        export.groups,
+        export.export,
         care.check,
         care.compact,
         care.rebase,

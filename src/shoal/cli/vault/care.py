@@ -10,8 +10,8 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 import shoal
-from shoal.cli.asking import Alpha, C, Diversity, L, T, asked
 from shoal.cli.files import file_path
+from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (

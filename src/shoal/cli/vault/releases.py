@@ -13,7 +13,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.files import NeutralizeFormulas, Strict
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
-from shoal.cli.vault.holding import say_private
+from shoal.cli.vault.export import say_private
 from shoal.cli.vault.options import (
     WAIT,
     DryRun,

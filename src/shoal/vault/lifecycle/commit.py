@@ -27,7 +27,7 @@ def commit_batch(store: Store, state: State, applied: Applied, kind: str, source
                 refuse_newer(vault_row(connection, store.where), state.version, store.where)
                 update_vault_row(connection, store.where, source_position=source_position)
         return
-    check_types(applied.arrivals.carried)
+    check_types(applied.arrivals.passthrough)
     slots = live.alive()
     with store.write() as connection:
         row = vault_row(connection, store.where)
@@ -35,7 +35,7 @@ def commit_batch(store: Store, state: State, applied: Applied, kind: str, source
         saving = Saving(store, connection, row)
         turnovers = save_changes(saving, state, applied, kind)
         forget_unused(saving, lambda groups: live.ids[slots[np.isin(live.labels[slots], groups)]])
-        epoch = with_types(state.epoch, applied.arrivals.carried)
+        epoch = with_types(state.epoch, applied.arrivals.passthrough)
         if live.epoch != state.epochs_begun:  # there were too few records before: domains and frequencies are new
             epoch = frozen(epoch, live, saving.version)
             saving.rewrite_dictionary(live.books, turnovers, state.dictionary)

@@ -201,7 +201,7 @@ def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> l
     saving.remove(gone, replaced)
     saving.move(live.ids[stayed], live.labels[stayed])
     keys = [*arrivals.inserted, *arrivals.updated]
-    saving.add(come, keys, arrivals.people, cells, arrivals.carried, live.labels[applied.come])
+    saving.add(come, keys, arrivals.people, cells, arrivals.passthrough, live.labels[applied.come])
     saving.turn_over(turnovers, state.dictionary, state.epoch.schema.columns)
     counts = applied.inserted, applied.updated, applied.deleted
     touched = np.unique(np.concatenate([gone, come, live.ids[stayed]]))

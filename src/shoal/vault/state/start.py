@@ -21,7 +21,7 @@ from shoal.vault.store.rows import as_json
 def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> State:
     """A live partition of all records, with numbers that nobody has had."""
     live = LivePartition.start(table, epoch.schema, epoch.settings(version), progress)
-    passthrough = live.records().carried
+    passthrough = live.records().passthrough
     check_types(passthrough)
     epoch = replace(epoch, passthrough=passthrough.schema.remove_metadata(), order=live.order)
     epoch = frozen(epoch, live, version + 1)
@@ -39,7 +39,7 @@ def save_all(saving: Saving, state: State, next_id: int, kind: str) -> dict[str,
     cells = np.stack([turnover.come_ids for turnover in turnovers], axis=1)
     records = live.records()
     keys = sorted(live.keys, key=live.keys.__getitem__)
-    saving.add(live.ids[alive], keys, live.table.people(), cells, records.carried, live.labels[alive])
+    saving.add(live.ids[alive], keys, live.table.people(), cells, records.passthrough, live.labels[alive])
     saving.rewrite_dictionary(live.books, turnovers, state.dictionary)
     numbers = {"next_id": live.table.next_id, "next_values": as_json(state.dictionary.next_ids(turnovers))}
     state.dictionary.take(turnovers)
