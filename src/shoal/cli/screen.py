@@ -154,7 +154,7 @@ def notes(*, as_json: bool) -> Iterator[None]:
         if not issubclass(warning.category, shoal.ShoalWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         elif as_json:
-            print(json_text({"note": str(warning.message)}), file=sys.stderr)  # noqa: T201
+            print(json_text({"note": str(warning.message)}), file=sys.stderr)  # noqa: T201  # the command's own
         else:
             messages.print(f"Note: {warning.message}", markup=False)
 
