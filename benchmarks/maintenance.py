@@ -18,7 +18,7 @@ from benchmarks.groups import Search, microseconds
 from benchmarks.inputs import census_records, spaced
 from benchmarks.scans import i3m_inserts
 from shoal.boxes.costs import cost_tables
-from shoal.boxes.splitting import order_of_going
+from shoal.boxes.splits import order_of_going
 from shoal.cluster import cluster
 from shoal.maintain.i3m import I3M
 from shoal.maintain.live import LivePartition, Settings
@@ -108,7 +108,7 @@ def searching(live: LivePartition, records: np.ndarray[Any, Any]) -> float:
     """Microseconds for the best group of a record, through the tree as the changes have left it."""
     engine = live.engine
     assert isinstance(engine, I3M)
-    return microseconds(Search(engine.work.tree, live.costs, engine.work.groups, live.codes[records]))
+    return microseconds(Search(engine.grouping, live.codes[records]))
 
 
 def batches(live: LivePartition, schema: shoal.Schema, table: pa.Table) -> tuple[float, float]:

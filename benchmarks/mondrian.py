@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from benchmarks.finding import Finding, best_of
 from benchmarks.inputs import adult_records
-from shoal.boxes.costs import ColumnCosts, column_costs
+from shoal.boxes.costs import column_costs
+from shoal.boxes.costs.tables import ColumnCosts
 from shoal.cluster import cluster
 from shoal.errors import InternalError
 from shoal.records.encode import Records

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.group_tree import Groups
-from shoal.boxes.kernels import box_cost, cell_cost
+from shoal.boxes.costs.kernels import box_cost, cell_cost
+from shoal.boxes.grouping import Groups, Members
 from shoal.boxes.members import box_without, move
-from shoal.boxes.splitting import order_of_going
-from shoal.cluster.moving import Work
+from shoal.boxes.splits import order_of_going
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -56,28 +55,29 @@ def k_member(codes: Ints, costs: CostTables, k: int, last: int) -> Floats:
 @kernel
 def best_group(costs: CostTables, groups: Groups, record: Ints, below: float, but: int) -> int:
     """The group that a record joins at the least loss, if that is less than `below`; −1 if none is."""
+    lo, hi, sizes, losses = groups.lo, groups.hi, groups.sizes, groups.losses
     best, chosen = below, -1
-    for group in range(len(groups.sizes)):
-        if groups.sizes[group] == 0 or group == but:
+    for group in range(len(sizes)):
+        if sizes[group] == 0 or group == but:
             continue
         joined = 0.0
         for j in range(len(record)):
-            joined += cell_cost(costs, j, min(groups.lo[group, j], record[j]), max(groups.hi[group, j], record[j]))
-        value = joined + groups.sizes[group] * (joined - groups.losses[group])
+            joined += cell_cost(costs, j, min(lo[group, j], record[j]), max(hi[group, j], record[j]))
+        value = joined + sizes[group] * (joined - losses[group])
         if value < best:
             best, chosen = value, group
     return chosen
 
 
 @kernel
-def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, work: Work) -> None:
-    """Ask every record once whether it moves."""
+def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, members: Members, done: NDArray[np.void]) -> None:
+    """Ask every record once whether it moves. `done`: PASS, one."""
     columns = codes.shape[1]
     lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
     for record in range(len(codes)):
-        here = work.members.labels[record]
+        here = members.labels[record]
         size = groups.sizes[here]
-        without = box_without(codes, work.members, groups.lo[here], groups.hi[here], record, lo, hi)
+        without = box_without(codes, members, groups, record, lo, hi)
         left = box_cost(costs, lo, hi) if without else 0.0
         saved = size * groups.losses[here] - (size - 1) * left
         below = saved - 1e-12 if size > 1 else np.inf
@@ -87,7 +87,7 @@ def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, work: Work) 
         if there < 0:
             continue
         before = groups.sizes[there] * groups.losses[there]
-        move(work.members, record, here, there)
+        move(members, record, here, there)
         groups.sizes[here] -= 1
         groups.sizes[there] += 1
         for j in range(columns):
@@ -97,8 +97,8 @@ def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, work: Work) 
             groups.hi[there, j] = max(groups.hi[there, j], codes[record, j])
         groups.losses[here] = left
         groups.losses[there] = box_cost(costs, groups.lo[there], groups.hi[there])
-        work.marks[1] += 1
-        work.gained[0] += saved - (groups.sizes[there] * groups.losses[there] - before)
+        done[0].moved += 1
+        done[0].gained += saved - (groups.sizes[there] * groups.losses[there] - before)
 
 
 @kernel

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from benchmarks.finding import Finding, best_of
 from benchmarks.inputs import adult_records
 from benchmarks.scans import sequential_pass
+from shoal.boxes.changes import groups_of
 from shoal.boxes.costs import cost_tables
 from shoal.boxes.members import members_of
 from shoal.cluster import Task, cluster
-from shoal.cluster.moving import ThroughTree, Work
+from shoal.cluster.moving import PASS, ThroughTree
 from shoal.cluster.sequential import search
 from shoal.privacy import Privacy
 from shoal.progress import SILENT
@@ -46,7 +47,7 @@ def by_scan(records: Records) -> Ints:
 
 class Scanning(ThroughTree):
     def one_pass(self, labels: Ints, name: str) -> tuple[Ints, int, float]:
-        groups = self.groups(labels)
-        work = Work(members_of(labels, len(groups.sizes)), marks=np.zeros(2, np.int64), gained=np.zeros(1))
-        sequential_pass(self.task.codes, self.task.costs, groups, work)
-        return work.members.labels, int(work.marks[1]), float(work.gained[0])
+        groups = groups_of(self.task.codes, labels, self.task.costs)
+        members, done = members_of(labels.copy(), len(groups.sizes)), np.zeros(1, PASS)
+        sequential_pass(self.task.codes, self.task.costs, groups, members, done)
+        return members.labels, int(done["moved"][0]), float(done["gained"][0])

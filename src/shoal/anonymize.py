@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.cluster import DEFAULT_METHOD, check_parameters, cluster
-from shoal.cluster.withholding import check_suppress, withhold
 from shoal.fit import warn_of_keys
 from shoal.privacy import warn_of_several_records
 from shoal.privacy.requirements import Alpha, Diversity, PerColumn, Requirements
@@ -15,6 +14,7 @@ from shoal.records.reading import read_for
 from shoal.release import Release
 from shoal.release.making import released
 from shoal.schema import Schema
+from shoal.withholding import check_suppress, withhold
 
 
 def anonymize(

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.boxes.costs import DENSE, DENSE_SIZE, MEASURES, NODES, STEPS, column_costs, cost_tables
+from shoal.boxes.costs import MEASURES, column_costs, cost_tables
+from shoal.boxes.costs.kernels import box_cost, cell_cost
+from shoal.boxes.costs.tables import DENSE, DENSE_SIZE, NODES, STEPS
 from shoal.boxes.geometry import group_boxes
-from shoal.boxes.kernels import box_cost, cell_cost
 from shoal.boxes.points import cover_points, point_tree, weigh_boxes
 from shoal.records.encode import encode
 from tests.reference.costs import cell_cost as plain_cost
@@ -22,8 +23,8 @@ from tests.support.tables import MadeTable, tables
 def test_every_form_of_a_cost_equals_the_definition(made: MadeTable, measure: str, data: st.DataObject) -> None:
     records = encode(made.table, made.schema)
     dense, computed = (cost_tables(records.books, measure, dense_size=size) for size in (DENSE_SIZE, 0))
-    assert (dense.kinds == DENSE).all()
-    assert (computed.kinds != DENSE).all()
+    assert (dense.columns["kind"] == DENSE).all()
+    assert (computed.columns["kind"] != DENSE).all()
     group = data.draw(st.lists(st.integers(0, made.rows - 1), min_size=1, max_size=6))
     lo, hi = records.codes[group].min(axis=0), records.codes[group].max(axis=0)
     total = 0.0
@@ -85,8 +86,9 @@ def test_a_large_domain_needs_no_square_table(measure: str) -> None:
     table = {"code": [f"{i:05d}" for i in range(leaves)], "amount": list(range(leaves))}
     records = encode(pa.table(table), schema)
     costs = cost_tables(records.books, measure)
-    assert costs.kinds[0] == NODES
-    assert costs.kinds[1] == (STEPS if measure != "mi" else costs.kinds[1]) != DENSE
+    kinds = costs.columns["kind"]
+    assert kinds[0] == NODES
+    assert kinds[1] == (STEPS if measure != "mi" else kinds[1]) != DENSE
     arrays = (*costs, *costs.chains)
     assert sum(array.nbytes for array in arrays if isinstance(array, np.ndarray)) < 20_000_000
     assert cell_cost(costs, 0, 1, leaves) == pytest.approx(column_costs(records.books[0], measure).full)

@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.boxes.catalog import ALWAYS, NEVER, OFF, ON
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_changes import add, settle
-from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, weigh
-from shoal.boxes.kernels import box_cost
-from shoal.boxes.layout import CATALOG
+from shoal.boxes.costs.kernels import box_cost
+from shoal.boxes.group_tree.catalog import ALWAYS, NEVER, OFF, ON, Query
+from shoal.privacy.rules import no_rules
 from shoal.records.encode import encode
-from tests.support.group_trees import check
+from tests.support.group_trees import added, check, found_by, updated
 from tests.support.tables import MadeTable, tables
 
 
@@ -30,13 +28,13 @@ from tests.support.tables import MadeTable, tables
 def test_the_tree_follows_groups_that_are_born_and_die(
     made: MadeTable, seed: int, births: float, reshapes: bool, catalog: int
 ) -> None:
-    """A walk of 150 steps from one group: full leaves, empty leaves and worn nodes all come about."""
+    """A walk of 150 steps from one group: full leaves, empty leaves and stale nodes all come about."""
     records = encode(made.table, made.schema)
     costs = cost_tables(records.books, "il")
     rng = np.random.default_rng(seed)
-    groups = new_groups(100, records.codes.shape[1])
-    tree = new_group_tree(groups, reshapes=reshapes, catalog=catalog)
-    build(tree, costs, groups)
+    nobody = np.full(made.rows, -1, np.int32)
+    g = new_grouping(records.codes, nobody, costs, no_rules(2), room=100, reshapes=reshapes, catalog=catalog)
+    groups = g.groups
     for step in range(150):
         alive, dead = np.flatnonzero(groups.sizes), np.flatnonzero(groups.sizes == 0)
         first, second = records.codes[rng.integers(0, made.rows, 2)]
@@ -49,11 +47,11 @@ def test_the_tree_follows_groups_that_are_born_and_die(
         else:
             groups.sizes[group] = 0
         if birth:
-            add(tree, costs, groups, group)
+            added(g, group)
         else:
-            settle(tree, costs, groups, group)
+            updated(g, group)
         if step % 10 == 9:
-            check(tree, costs, groups)
+            check(g)
 
 
 @settings(max_examples=200)
@@ -66,24 +64,21 @@ def test_the_tree_follows_groups_that_are_born_and_die(
 def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, catalog: int, data: st.DataObject) -> None:
     records = encode(made.table, made.schema)
     costs = cost_tables(records.books, measure)
-    several = data.draw(st.integers(1, made.rows // 2))
-    labels = np.array(data.draw(st.permutations([i % several for i in range(made.rows)])), np.int32)
-    groups = new_groups(several, records.codes.shape[1])
-    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(records.codes, labels, several)
-    weigh(costs, groups)
-    tree = new_group_tree(groups, catalog=catalog)
-    build(tree, costs, groups)
-    assert tree.state[CATALOG] == (ON if catalog == ALWAYS and len(costs.chains.columns) else OFF)
+    n_groups = data.draw(st.integers(1, made.rows // 2))
+    labels = np.array(data.draw(st.permutations([i % n_groups for i in range(made.rows)])), np.int32)
+    g = new_grouping(records.codes, labels, costs, no_rules(2), catalog=catalog)
+    groups = g.groups
+    assert g.tree.state["catalog"] == (ON if catalog == ALWAYS and len(costs.chains.columns) else OFF)
 
     def value(group: int, lo: np.ndarray, hi: np.ndarray, size: float, loss: float) -> float:
         joined = box_cost(costs, np.minimum(lo, groups.lo[group]), np.maximum(hi, groups.hi[group]))
         return size * (joined - loss) + groups.sizes[group] * (joined - groups.losses[group])
 
     for _ in range(5):
-        group, kind = data.draw(st.integers(0, several - 1)), data.draw(st.sampled_from(["grow", "shrink", "die"]))
+        group, kind = data.draw(st.integers(0, n_groups - 1)), data.draw(st.sampled_from(["grow", "shrink", "die"]))
         if kind == "die":
             groups.sizes[group] = 0
-            settle(tree, costs, groups, group)
+            updated(g, group)
         elif groups.sizes[group] > 0:
             row = records.codes[data.draw(st.integers(0, made.rows - 1))]
             if kind == "grow":
@@ -96,18 +91,18 @@ def test_the_value_is_that_of_a_full_scan(made: MadeTable, measure: str, catalog
                 groups.lo[group] = groups.hi[group] = np.clip(row, groups.lo[group], groups.hi[group])
                 groups.sizes[group] = 1
             groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
-            settle(tree, costs, groups, group)
+            updated(g, group)
         first, second = records.codes[data.draw(st.integers(0, made.rows - 1))], records.codes[0]
         box = data.draw(st.booleans())
         lo, hi = (np.minimum(first, second), np.maximum(first, second)) if box else (first, first)
         size, loss = (2.0, float(box_cost(costs, lo, hi))) if box else (1.0, 0.0)
-        but = data.draw(st.integers(-1, several - 1))
-        asked = [g for g in range(several) if groups.sizes[g] > 0 and g != but]
-        found = best_group(tree, costs, lo, hi, size, loss, np.inf, but, None, None, -1)
+        but = data.draw(st.integers(-1, n_groups - 1))
+        asked = [other for other in range(n_groups) if groups.sizes[other] > 0 and other != but]
+        found = found_by(g, Query(lo, hi, size, loss, np.inf, but, -1))
         if not asked:
             assert found == -1
             continue
-        least = min(value(g, lo, hi, size, loss) for g in asked)
+        least = min(value(other, lo, hi, size, loss) for other in asked)
         assert found in asked
         assert value(found, lo, hi, size, loss) == pytest.approx(least, abs=1e-9)
-        assert best_group(tree, costs, lo, hi, size, loss, least - 1e-6, but, None, None, -1) == -1
+        assert found_by(g, Query(lo, hi, size, loss, least - 1e-6, but, -1)) == -1

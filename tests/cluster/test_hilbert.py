@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import cluster
 from shoal.cluster.hilbert import curve_digits, curve_order, places
 from shoal.measures import total_loss

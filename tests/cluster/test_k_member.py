@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task, cluster
 from shoal.cluster.k_member import cluster_with
 from shoal.privacy import Privacy

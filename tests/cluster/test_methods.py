@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.partition import Partition

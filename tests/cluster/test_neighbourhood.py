@@ -9,23 +9,23 @@ import pytest
 import shoal
 from benchmarks.inputs import census_records
 from benchmarks.tables import continuous, uniform
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
-from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import Groups, best_group, new_group_tree, new_groups, weigh
-from shoal.boxes.group_tree import build as build_tree
-from shoal.boxes.kernels import WIDE, box_cost
-from shoal.boxes.near import near_groups
+from shoal.boxes.costs.kernels import WIDE, box_cost
+from shoal.boxes.group_tree.catalog import Query
+from shoal.boxes.grouping import Grouping
 from shoal.cluster import Task, cluster
 from shoal.cluster import shoal as method
 from shoal.cluster.neighbourhood import share_looked_at, without_neighbours
-from shoal.compiling import ZERO
 from shoal.measures import total_loss
 from shoal.privacy import Privacy
+from shoal.privacy.rules import no_rules
 from shoal.progress import SILENT
 from shoal.records.encode import Records, encode
 from tests.reference.refining import best_step
 from tests.support.adult import adult_records
-from tests.support.pools import build_in, search_in
+from tests.support.group_trees import found_by
+from tests.support.pools import build_in, near_in, search_in
 
 WIDE_TABLE = (60, WIDE + 4, 6)
 
@@ -35,13 +35,9 @@ def task_of(records: Records, measure: str = "il", k: int = 5) -> Task:
     return Task(records, measure, costs, Privacy.only_k(k, len(records)), np.random.default_rng(1), SILENT)
 
 
-def groups_of(records: Records, costs: CostTables) -> Groups:
-    several = len(records) // 3
-    groups = new_groups(several, records.codes.shape[1])
-    labels = (np.arange(len(records)) % several).astype(np.int32)
-    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(records.codes, labels, several)
-    weigh(costs, groups)
-    return groups
+def grouping_of(records: Records, costs: CostTables) -> Grouping:
+    labels = (np.arange(len(records)) % (len(records) // 3)).astype(np.int32)
+    return new_grouping(records.codes, labels, costs, no_rules(3))
 
 
 @pytest.mark.parametrize("measure", ["il", "lm", "mi"])
@@ -100,16 +96,15 @@ def test_rules_hold_where_nobody_has_neighbours() -> None:
 def test_in_many_columns_the_best_group_is_that_of_a_full_scan(measure: str) -> None:
     records = encode(*uniform(*WIDE_TABLE))
     costs = cost_tables(records.books, measure)
-    groups = groups_of(records, costs)
-    tree = new_group_tree(groups)
-    build_tree(tree, costs, groups)
+    g = grouping_of(records, costs)
+    groups = g.groups
     for point in records.codes:
         joined = [
             box_cost(costs, np.minimum(lo, point), np.maximum(hi, point))
             for lo, hi in zip(groups.lo, groups.hi, strict=True)
         ]
         values = np.array(joined) * (groups.sizes + 1) - groups.sizes * groups.losses
-        found = best_group(tree, costs, point, point, 1.0, 0.0, np.inf, ZERO - 1, None, None, ZERO - 1)
+        found = found_by(g, Query(point, point, 1.0, 0.0, np.inf, -1, -1))
         assert values[found] == pytest.approx(values.min())
 
 
@@ -118,13 +113,12 @@ def test_in_many_columns_the_best_group_is_that_of_a_full_scan(measure: str) -> 
 def test_in_many_columns_the_near_groups_are_the_nearest(measure: str, largest: float) -> None:
     records = encode(*uniform(*WIDE_TABLE))
     costs = cost_tables(records.books, measure)
-    groups = groups_of(records, costs)
-    tree = new_group_tree(groups)
-    build_tree(tree, costs, groups)
+    g = grouping_of(records, costs)
+    groups = g.groups
     for group, (lo, hi) in enumerate(zip(groups.lo, groups.hi, strict=True)):
         size, loss = float(groups.sizes[group]), groups.losses[group]
         found, values = np.empty(3, np.int64), np.empty(3)
-        near_groups(tree, costs, lo, hi, size, loss, ZERO + group, largest, found, values)
+        near_in(g, group, largest, found, values)
         both = np.array(
             [
                 box_cost(costs, np.minimum(lo, low), np.maximum(hi, high))

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task, cluster
 from shoal.cluster.agglomerative import merged_with
 from shoal.cluster.even_split import even_split
-from shoal.cluster.information import ByScan, closest, parts_of
+from shoal.cluster.information import ByScan, closest
 from shoal.cluster.moving import ThroughTree
 from shoal.privacy import Privacy, make_rules
 from shoal.progress import SILENT
@@ -165,9 +165,9 @@ def _pairs(rows: int) -> list[tuple[int, int]]:
 def engine_first_pair(engine: ByScan) -> tuple[int, int]:
     """Which two records would be merged first."""
     singles = np.arange(len(engine.task.codes), dtype=np.int32)
-    parts = parts_of(engine.wanted, singles)
+    scan = engine.scan(singles)
     everybody = np.ones(len(singles), bool)
-    found = [(closest(engine.wanted, parts, everybody, group, per_record=True), group) for group in range(len(singles))]
+    found = [(closest(scan, everybody, group, per_record=True), group) for group in range(len(singles))]
     (other, _), group = min(found, key=lambda entry: entry[0][1])
     return (min(group, other), max(group, other))
 
@@ -281,7 +281,7 @@ def test_every_merger_is_of_a_closest_pair(made: MadeTable, k: int, measure: str
         added = group_loss(parts[0] + parts[1], cost, False) - sum(group_loss(part, cost, False) for part in parts)
         return added / len(parts[0] + parts[1]) if per_record else added
 
-    for one, other in work.pairs[: work.mergers[0]].tolist():
+    for one, other in work.pairs[: work.state["mergers"][0]].tolist():
         pool = [g for g, members in groups.items() if len(members) < task.k]
         least = min(distance(a, b) for a, b in itertools.combinations(pool, 2))
         assert distance(one, other) == pytest.approx(least, abs=1e-9)

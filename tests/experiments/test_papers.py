@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.boxes.costs import cost_tables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.measures import total_loss
 from shoal.partition import Partition
 from shoal.privacy import Privacy

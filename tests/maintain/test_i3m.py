@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.boxes.costs import MEASURES, column_costs, cost_tables
-from shoal.boxes.splitting import order_of_going
+from shoal.boxes.splits import order_of_going
 from shoal.maintain.i3m import DELETE, I3M, INSERT, REFRESH
 from shoal.maintain.live import LivePartition, Settings
 from shoal.maintain.steps import follow_books
@@ -115,10 +115,10 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
         if not members or len(members) >= k or engine.n_groups() == 1:
             continue
         # Dispersing is taking all out, then inserting each: the same order as the lists of members have.
-        listed, record = [], int(engine.work.members.heads[group])
+        listed, record = [], int(engine.grouping.members.heads[group])
         while record >= 0:
             listed.append(record)
-            record = int(engine.work.members.nexts[record])
+            record = int(engine.grouping.members.nexts[record])
         engine._follow(DELETE, np.array(listed))
         engine._follow(REFRESH, np.array([group]))
         for record in listed:

@@ -212,21 +212,21 @@ class Follows(RuleBasedStateMachine):
         if self.maintainer == "similar-b-tree":
             engine.check()
             return
-        work, alive = engine.work, self.live.alive()
+        g, alive = engine.grouping, self.live.alive()
         numbers, labels = np.unique(self.live.labels[alive], return_inverse=True)
         lo, hi, sizes = group_boxes(self.live.codes[alive], labels.astype(np.int32), len(numbers))
-        assert np.flatnonzero(work.groups.sizes).tolist() == numbers.tolist()
-        assert np.array_equal(work.groups.lo[numbers], lo)
-        assert np.array_equal(work.groups.hi[numbers], hi)
-        assert np.array_equal(work.groups.sizes[numbers], sizes)
+        assert np.flatnonzero(g.groups.sizes).tolist() == numbers.tolist()
+        assert np.array_equal(g.groups.lo[numbers], lo)
+        assert np.array_equal(g.groups.hi[numbers], hi)
+        assert np.array_equal(g.groups.sizes[numbers], sizes)
         weights = [book.column.weight for book in self.live.books]
         losses = box_costs(self.live.books, self.live.settings.measure, lo, hi) @ np.array(weights)
-        assert work.groups.losses[numbers] == pytest.approx(losses, abs=1e-9)
-        check_tree(work.tree, self.live.costs, work.groups)
-        spare = work.spare[: work.marks[0]].tolist()
-        assert sorted([*spare, *numbers.tolist()]) == list(range(len(work.groups.sizes)))
+        assert g.groups.losses[numbers] == pytest.approx(losses, abs=1e-9)
+        check_tree(g.replace(costs=self.live.costs))
+        spare = g.spare[: g.state["n_spare"][0]].tolist()
+        assert sorted([*spare, *numbers.tolist()]) == list(range(len(g.groups.sizes)))
         if self.live.privacy is not None:
-            counts, facts = self.live.privacy.counts, self.live.partition().facts
+            counts, facts = self.live.privacy.rules.counts, self.live.partition().facts
             assert counts.people[numbers].tolist() == facts.people.tolist()
 
 

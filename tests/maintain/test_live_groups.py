@@ -9,13 +9,15 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import cost_tables
-from shoal.boxes.group_changes import add, settle
-from shoal.boxes.group_tree import best_group, build, new_group_tree, new_groups, weigh
+from shoal.boxes.group_tree.catalog import Query
 from shoal.maintain import MAINTAINERS
 from shoal.maintain.live import LivePartition, Settings
+from shoal.privacy.rules import no_rules
 from shoal.records.changes import ChangeBatch
 from shoal.records.encode import encode
+from tests.support.group_trees import added, found_by, updated
 from tests.support.group_trees import check as check_tree
 from tests.support.live_partitions import PERSON, rows, rules, schema
 
@@ -46,24 +48,20 @@ def test_a_group_that_comes_again_is_found_again() -> None:
     table = shoal.datasets.census(400, 1).drop_columns(census.names(shoal.Role.IDENTIFIER))
     records = encode(table, census)
     costs = cost_tables(records.books, "il")
-    groups = new_groups(400, records.codes.shape[1])
-    groups.lo[:] = groups.hi[:] = records.codes
-    groups.sizes[:] = 1
-    weigh(costs, groups)
-    tree = new_group_tree(groups, reshapes=False)
-    build(tree, costs, groups)
+    g = new_grouping(records.codes, np.arange(400, dtype=np.int32), costs, no_rules(1), reshapes=False)
+    groups = g.groups
     rng = np.random.default_rng(1)
     for group in rng.permutation(400)[:300].tolist():
         groups.sizes[group] = 0
-        settle(tree, costs, groups, group)
+        updated(g, group)
     for group in np.flatnonzero(groups.sizes).tolist():
         groups.sizes[group] = 0
-        settle(tree, costs, groups, group)
+        updated(g, group)
         groups.sizes[group] = 1
-        add(tree, costs, groups, group)
-    check_tree(tree, costs, groups)
+        added(g, group)
+    check_tree(g)
     for point in records.codes[np.flatnonzero(groups.sizes)]:
-        found = best_group(tree, costs, point, point, 1.0, 0.0, np.inf, -1, None, None, -1)
+        found = found_by(g, Query(point, point, 1.0, 0.0, np.inf, -1, -1))
         assert np.array_equal(records.codes[found], point)
 
 
@@ -75,7 +73,7 @@ def test_groups_that_nothing_sets_apart() -> None:
         live.apply(ChangeBatch.of(plain, inserts=rows(300 + 150 * batch, 450 + 150 * batch, age=lambda _: 5)))
     live.apply(ChangeBatch.of(plain, inserts=rows(5000, 5001, age=lambda _: 1)))
     engine: Any = live.engine
-    check_tree(engine.work.tree, live.costs, engine.work.groups)
+    check_tree(engine.grouping.replace(costs=live.costs))
     live.partition().check()
 
 
@@ -115,7 +113,7 @@ def test_thousands_of_small_batches() -> None:
     engine: Any = live.engine
     assert len(live) == 60
     assert live.table.used < 1500
-    assert len(engine.work.groups.sizes) < 100
+    assert len(engine.grouping.groups.sizes) < 100
     assert len(live.table.passthrough) < 15
     live.partition().check()
     assert live.partition().publishable

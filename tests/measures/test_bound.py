@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, CostTables, box_costs, cost_tables
-from shoal.boxes.kernels import cell_cost
-from shoal.boxes.neighbours import company_costs, neighbour_costs
-from shoal.boxes.record_tree import record_tree
+from shoal.boxes.costs.kernels import cell_cost
+from shoal.boxes.record_tree.bounds import company_costs, neighbour_costs
+from shoal.boxes.record_tree.build import record_tree
 from shoal.cluster import METHODS, cluster
 from shoal.measures import bound, least_loss, total_loss
 from shoal.records.encode import Records, encode
@@ -46,8 +46,8 @@ class Found(NamedTuple):
 def found_by_kernels(records: Records, costs: CostTables, k: int, own_weight: float) -> Found:
     points, back, counts = np.unique(records.codes, axis=0, return_inverse=True, return_counts=True)
     tree = record_tree(points, np.zeros(len(points)), costs, far=False)
-    least = neighbour_costs(tree, counts, costs, k)
-    company = company_costs(tree, counts, costs, k, least, own_weight) if k > 1 else least
+    least = neighbour_costs(tree, counts, k)
+    company = company_costs(tree, counts, k, least, own_weight) if k > 1 else least
     back = back.reshape(-1)
     return Found(least[back].tolist(), company[back].tolist())
 

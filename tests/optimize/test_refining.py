@@ -11,27 +11,24 @@ from hypothesis import strategies as st
 
 import shoal
 from benchmarks.tables import TABLES
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.geometry import group_boxes
-from shoal.boxes.group_tree import build as build_tree
-from shoal.boxes.group_tree import new_group_tree, new_groups, weigh
-from shoal.boxes.near import near_groups
 from shoal.cluster import METHODS, cluster
-from shoal.compiling import ZERO
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
-from shoal.optimize.refine import EFFORTS, Refiner
-from shoal.optimize.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT
+from shoal.optimize.refine.refiner import EFFORTS, Refiner
+from shoal.optimize.refine.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT
 from shoal.partition import Partition
 from shoal.privacy import Privacy
-from shoal.privacy.counts import count_all, new_counts
+from shoal.privacy.counts import count_all
+from shoal.privacy.rules import no_rules, rules_of
 from shoal.records.encode import encode
 from tests.reference.refining import best_step, total
 from tests.support.adult import adult_records
 from tests.support.catalogs import WISHES, catalogs
 from tests.support.group_trees import cell_cost_of
 from tests.support.group_trees import check as check_tree
-from tests.support.pools import build_in, search_in
+from tests.support.pools import build_in, near_in, search_in
 from tests.support.rules import asked_of
 from tests.support.tables import MadeTable, tables
 
@@ -81,11 +78,8 @@ def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data
     costs = cost_tables(records.books, measure)
     several = max(2, len(records) // k)
     labels = (np.arange(len(records)) % several).astype(np.int32)
-    groups = new_groups(several, records.codes.shape[1])
-    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(records.codes, labels, several)
-    weigh(costs, groups)
-    tree = new_group_tree(groups)
-    build_tree(tree, costs, groups)
+    g = new_grouping(records.codes, labels, costs, no_rules(k))
+    groups = g.groups
     group = data.draw(st.integers(0, several - 1))
     most = data.draw(st.integers(1, 6))
 
@@ -96,8 +90,7 @@ def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data
         return float(sizes[group] * (both - losses[group]) + sizes[other] * (both - losses[other]))
 
     found, values = np.empty(most, np.int64), np.empty(most)
-    lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
-    many = near_groups(tree, costs, lo, hi, size, loss, ZERO + group, 0.0, found, values)
+    many = near_in(g, group, 0.0, found, values)
     wanted = sorted(added(other) for other in range(several) if other != group)[:most]
     assert values[:many].tolist() == pytest.approx(wanted)
     assert [added(int(other)) for other in found[:many]] == pytest.approx(wanted)
@@ -119,7 +112,7 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
         labels = cluster(records, k, privacy.rules, method="mondrian").labels
     with catalogs(data.draw(WISHES)):
         refiner = Refiner.of(records.codes, labels, costs, privacy, 1)
-    work = refiner.work
+    g = refiner.grouping
     for _ in range(12):
         what = data.draw(st.sampled_from(list(STEPS.values())))
         items = np.arange(len(records)) if what == MOVE else refiner.alive()
@@ -129,17 +122,17 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
         assert refiner.loss() <= before + 1e-9
         if what != SPLIT:
             assert before - refiner.loss() == pytest.approx(gained, abs=1e-6)
-        partition = Partition.from_labels(records.codes, work.members.labels, privacy)
+        partition = Partition.from_labels(records.codes, g.members.labels, privacy)
         assert partition.publishable
         alive = refiner.alive()
-        assert np.array_equal(partition.lo, work.groups.lo[alive])
-        assert np.array_equal(partition.sizes, work.groups.sizes[alive])
-        check_tree(work.tree, costs, work.groups)
+        assert np.array_equal(partition.lo, g.groups.lo[alive])
+        assert np.array_equal(partition.sizes, g.groups.sizes[alive])
+        check_tree(g)
         if privacy.asks_more:
-            fresh = new_counts(privacy.tables, len(work.groups.sizes))
-            count_all(privacy.tables, fresh, work.members.labels)
-            assert np.array_equal(fresh.people, refiner.asked[2].people)
-            assert np.array_equal(fresh.sizes, refiner.asked[2].sizes)
+            fresh = rules_of(privacy.tables, len(g.groups.sizes))
+            count_all(fresh, g.members.labels)
+            assert np.array_equal(fresh.counts.people, g.rules.counts.people)
+            assert np.array_equal(fresh.counts.sizes, g.rules.counts.sizes)
 
 
 @given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))
@@ -153,10 +146,10 @@ def test_a_group_with_too_few_is_refilled_without_losing_one(made: MadeTable, k:
     gone = np.flatnonzero(labels == group)[k - 1 :]  # some are deleted
     codes, labels = np.delete(records.codes, gone, axis=0), np.delete(labels, gone)
     refiner = Refiner.of(codes, labels, cost_tables(records.books, "il"), Privacy.only_k(k, len(codes)), seed)
-    before = refiner.work.groups.sizes.copy()
+    before = refiner.sizes.copy()
     refiner.try_all(REFILL, np.array([group]), 2)
-    after = refiner.work.groups.sizes
-    check_tree(refiner.work.tree, refiner.costs, refiner.work.groups)
+    after = refiner.sizes
+    check_tree(refiner.grouping)
     assert after.sum() == before.sum()
     if before[group] != after[group]:
         assert after[after > 0].min() >= k

@@ -14,19 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shoal.privacy import Privacy, make_rules
-from shoal.privacy.counts import (
-    GroupCounts,
-    holds,
-    join,
-    leave,
-    may_join,
-    may_leave,
-    may_merge,
-    may_split,
-    merge,
-    new_counts,
-)
-from shoal.privacy.tally import new_tally
+from shoal.privacy.counts import holds, join, leave, may_join, may_leave, may_merge, may_split, merge
+from shoal.privacy.rules import GroupCounts, rules_of
 from tests.support.sensitive import ASKED, LEAVES, NESTED, groupings, records
 
 pytestmark = pytest.mark.versions
@@ -40,8 +29,8 @@ def lists(counts: GroupCounts, group: int) -> list[list[tuple[int, int]]]:
     for head in counts.heads[group]:
         bag = []
         while head != -1:
-            bag.append((int(counts.keys[head]), int(counts.counts[head])))
-            head = counts.nexts[head]
+            key, count, head = counts.entries[head].tolist()
+            bag.append((key, count))
         bags.append(bag)
     return bags
 
@@ -56,9 +45,9 @@ class CountsFollow(RuleBasedStateMachine):
         people = data.draw(st.lists(st.integers(0, 6), min_size=rows, max_size=rows)) if by_people else None
         made = records(values, people, pa.string(), hierarchy=NESTED)
         self.privacy = Privacy.of(made, 2, make_rules(["ill"], **DEMANDS))
-        self.tables = self.privacy.tables
+
         self.labels = np.full(rows, -1, np.int32)
-        self.counts = new_counts(self.tables, GROUPS)
+        self.asked = rules_of(self.privacy.tables, GROUPS)
 
     def would_hold(self, labels: np.ndarray[Any, Any], group: int, k: int) -> bool:
         inside = np.flatnonzero(labels == group)
@@ -74,16 +63,14 @@ class CountsFollow(RuleBasedStateMachine):
         after = self.labels.copy()
         if at < 0:
             after[record] = group
-            assert may_join(self.tables, self.counts, record, group) == self.would_hold(after, group, 1)
-            join(self.tables, self.counts, record, group)
+            assert may_join(self.asked, record, group) == self.would_hold(after, group, 1)
+            join(self.asked, record, group)
         else:
             after[record] = -1
             for least in (0, 2):
                 emptied = not (after == at).any()
-                assert may_leave(self.tables, self.counts, record, at, least) == (
-                    emptied or self.would_hold(after, at, least)
-                )
-            leave(self.tables, self.counts, record, at)
+                assert may_leave(self.asked, record, at, least) == (emptied or self.would_hold(after, at, least))
+            leave(self.asked, record, at)
         self.labels = after
 
     @rule(one=st.integers(0, GROUPS - 1), other=st.integers(0, GROUPS - 1))
@@ -91,8 +78,8 @@ class CountsFollow(RuleBasedStateMachine):
         if one == other or not ((self.labels == one) | (self.labels == other)).any():
             return
         after = np.where(self.labels == other, one, self.labels).astype(np.int32)
-        assert may_merge(self.tables, self.counts, one, other) == self.would_hold(after, one, 2)
-        merge(self.tables, self.counts, one, other)
+        assert may_merge(self.asked, one, other) == self.would_hold(after, one, 2)
+        merge(self.asked, one, other)
         self.labels = after
 
     @precondition(lambda self: (self.labels == 0).sum() >= 2)
@@ -103,21 +90,22 @@ class CountsFollow(RuleBasedStateMachine):
         parts = self.labels.copy()
         parts[left] = GROUPS
         wanted = (parts == 0).any() and self.would_hold(parts, 0, 2) and self.would_hold(parts, GROUPS, 2)
-        assert may_split(self.tables, new_tally(self.tables), inside, left, 2) == wanted
+        assert may_split(self.asked, inside, left, 2) == wanted
 
     @invariant()
     def counts_are_those_of_counting_again(self) -> None:
-        if not hasattr(self, "counts"):
+        if not hasattr(self, "asked"):
             return
-        again = new_counts(self.tables, GROUPS)
+        again = rules_of(self.privacy.tables, GROUPS)
         for record in np.flatnonzero(self.labels >= 0):
-            join(self.tables, again, int(record), int(self.labels[record]))
-        assert self.counts.sizes.tolist() == again.sizes.tolist()
-        assert self.counts.people.tolist() == again.people.tolist()
+            join(again, int(record), int(self.labels[record]))
+        counts = self.asked.counts
+        assert counts.sizes.tolist() == again.counts.sizes.tolist()
+        assert counts.people.tolist() == again.counts.people.tolist()
         for group in range(GROUPS):
-            assert lists(self.counts, group) == lists(again, group)
-            if self.counts.sizes[group]:
-                assert holds(self.tables, self.counts, group) == self.would_hold(self.labels, group, 2)
+            assert lists(counts, group) == lists(again.counts, group)
+            if counts.sizes[group]:
+                assert holds(self.asked, group) == self.would_hold(self.labels, group, 2)
 
 
 TestCountsFollow = CountsFollow.TestCase

@@ -8,13 +8,13 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
-from shoal.boxes.catalog import ALWAYS, NEVER
-from shoal.boxes.group_tree import new_group_tree
+from shoal.boxes.changes import new_grouping
+from shoal.boxes.group_tree.catalog import ALWAYS, NEVER
 
 WISHES = st.sampled_from([NEVER, ALWAYS])
 
 
 def catalogs(wish: int) -> AbstractContextManager[Any]:
-    """Meanwhile every new tree has a catalog always, or never."""
-    assert new_group_tree.__kwdefaults__ is not None
-    return patch.dict(new_group_tree.__kwdefaults__, catalog=wish)
+    """Meanwhile every new grouping has a catalog always, or never."""
+    assert new_grouping.__kwdefaults__ is not None
+    return patch.dict(new_grouping.__kwdefaults__, catalog=wish)

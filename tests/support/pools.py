@@ -1,4 +1,4 @@
-"""Pools of records by themselves: groups built in one, and searched for steps."""
+"""Pools of records by themselves: groups built in one, and searched for steps; and the groups that are near."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import CostTables
-from shoal.compiling import kernel
-from shoal.optimize.pool import build, new_pool, search
+from shoal.boxes.group_tree.search import near_groups
+from shoal.boxes.grouping import Grouping
+from shoal.compiling import ZERO, kernel
+from shoal.optimize.refine.pool import build_groups, new_pool, search
+from shoal.privacy.rules import no_rules
+
+
+def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int, best: float) -> float:
+    return search_all(new_grouping(codes, labels.astype(np.int32), costs, no_rules(k)), labels, several, best)
 
 
 @kernel
-def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int, best: float) -> float:
-    pool = new_pool(costs, codes, np.arange(len(codes)), np.arange(several))
-    return search(k, None, None, pool, labels, several, best)
+def search_all(g: Grouping, labels: Any, several: int, best: float) -> float:
+    pool = new_pool(g.costs, g.codes, np.arange(len(g.codes)), np.arange(several), several)
+    return search(g, pool, labels, several, best)
 
 
 @kernel
 def build_in(costs: CostTables, k: int, codes: Any, first: int, labels: Any) -> tuple[int, float]:
-    return build(k, new_pool(costs, codes, np.arange(len(codes)), np.arange(0)), first, labels)
+    return build_groups(new_pool(costs, codes, np.arange(len(codes)), np.arange(0), ZERO), k, first, labels)
+
+
+@kernel
+def near_in(g: Grouping, group: int, largest: float, found: Any, values: Any) -> int:
+    return near_groups(g, group + ZERO, largest, found, values)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
+LO, HI = 0, 1  # of a box that is kept as (2, columns)
 
 
 def without_gaps(labels: NDArray[np.integer]) -> Ints:

@@ -1,34 +1,36 @@
-"""Which records a group has, as lists that a record leaves and joins in no time."""
+"""Which records a group has: joining, leaving, listing. See `Members` in `grouping.py`."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import inlined, kernel
+from shoal.boxes.grouping import Grouping, Members
+from shoal.compiling import inlined, inner, kernel
 
 Ints = NDArray[np.int32]
 
 
-class Members(NamedTuple):
-    """A list per group."""
+class Boxes(Protocol):
+    """Whatever has the boxes of groups."""
 
-    labels: Ints  # the group of each record; −1 if it is in none
-    heads: Ints  # of each group: its first record, −1 if it has none
-    nexts: Ints  # of each record: the next of its group, −1 at the end
-    befores: Ints
+    @property
+    def lo(self) -> Ints: ...
+
+    @property
+    def hi(self) -> Ints: ...
 
 
 def members_of(labels: Ints, groups: int) -> Members:
-    """The lists of so many groups; `labels` is copied."""
+    """The lists of so many groups; `labels` becomes theirs."""
     records = len(labels)
     members = Members(
-        labels=labels.astype(np.int32),
+        labels=labels,
         heads=np.full(groups, -1, np.int32),
         nexts=np.full(records, -1, np.int32),
-        befores=np.full(records, -1, np.int32),
+        previous=np.full(records, -1, np.int32),
     )
     link(members)
     return members
@@ -36,18 +38,19 @@ def members_of(labels: Ints, groups: int) -> Members:
 
 @kernel
 def link(members: Members) -> None:
-    for record in range(len(members.labels) - 1, -1, -1):
-        group = members.labels[record]
+    labels, heads, nexts, previous = members.labels, members.heads, members.nexts, members.previous
+    for record in range(len(labels) - 1, -1, -1):
+        group = labels[record]
         if group < 0:
             continue
-        first = members.heads[group]
-        members.nexts[record] = first
+        first = heads[group]
+        nexts[record] = first
         if first >= 0:
-            members.befores[first] = record
-        members.heads[group] = record
+            previous[first] = record
+        heads[group] = record
 
 
-@kernel
+@inlined
 def move(members: Members, record: int, here: int, there: int) -> None:
     """Take a record out of one group and put it at the head of another."""
     take_out(members, record, here)
@@ -57,13 +60,13 @@ def move(members: Members, record: int, here: int, there: int) -> None:
 @inlined
 def take_out(members: Members, record: int, here: int) -> None:
     """A record leaves its group, and is in none."""
-    before, after = members.befores[record], members.nexts[record]
+    before, after = members.previous[record], members.nexts[record]
     if before >= 0:
         members.nexts[before] = after
     else:
         members.heads[here] = after
     if after >= 0:
-        members.befores[after] = before
+        members.previous[after] = before
     members.labels[record] = -1
 
 
@@ -71,21 +74,35 @@ def take_out(members: Members, record: int, here: int) -> None:
 def put_in(members: Members, record: int, there: int) -> None:
     """A record that is in no group becomes the head of one."""
     first = members.heads[there]
-    members.nexts[record], members.befores[record] = first, -1
+    members.nexts[record], members.previous[record] = first, -1
     if first >= 0:
-        members.befores[first] = record
+        members.previous[first] = record
     members.heads[there] = record
     members.labels[record] = there
 
 
-@kernel
-def box_without(codes: Ints, members: Members, box_lo: Ints, box_hi: Ints, record: int, lo: Ints, hi: Ints) -> bool:
+@inner
+def records_of(g: Grouping, group: int) -> Ints:
+    """The records of a group."""
+    nexts = g.members.nexts
+    records = np.empty(g.groups.sizes[group], np.int32)
+    record = g.members.heads[group]
+    for i in range(len(records)):
+        records[i] = record
+        record = nexts[record]
+    return records
+
+
+@inner
+def box_without(codes: Ints, members: Members, groups: Boxes, record: int, lo: Ints, hi: Ints) -> bool:
     """The box of a record's group without the record, into `lo` and `hi`; False if nobody remains.
 
-    `box_lo` and `box_hi`: the group's box. A record inside it holds no side up, and nothing is looked at.
+    A record inside the box holds no side up, and nothing is looked at.
     """
-    first = members.heads[members.labels[record]]
-    if first == record and members.nexts[record] < 0:
+    nexts, group = members.nexts, members.labels[record]
+    box_lo, box_hi = groups.lo[group], groups.hi[group]
+    first = members.heads[group]
+    if first == record and nexts[record] < 0:
         return False
     columns = len(lo)
     shrinks = False
@@ -103,5 +120,5 @@ def box_without(codes: Ints, members: Members, box_lo: Ints, box_hi: Ints, recor
                 lo[j] = code if empty else min(lo[j], code)
                 hi[j] = code if empty else max(hi[j], code)
             empty = False
-        other = members.nexts[other]
+        other = nexts[other]
     return True

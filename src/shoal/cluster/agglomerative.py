@@ -18,46 +18,50 @@ Guarantee: every group has at least k records, given k ≤ n; every merger is of
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.catalog import NEVER
+from shoal.boxes.changes import groups_of, new_grouping
 from shoal.boxes.costs import CostTables
-from shoal.boxes.geometry import group_boxes, without_gaps
-from shoal.boxes.group_changes import absorb, settle, tend
-from shoal.boxes.group_tree import (
-    Groups,
-    GroupTree,
-    build,
-    new_group_tree,
-    new_groups,
-    weigh,
-)
-from shoal.boxes.kernels import box_cost
-from shoal.boxes.near import near_groups
+from shoal.boxes.costs.kernels import box_cost
+from shoal.boxes.geometry import without_gaps
+from shoal.boxes.group_tree.catalog import NEVER
+from shoal.boxes.group_tree.search import near_groups
+from shoal.boxes.group_tree.update import absorb, rebuild_if_stale, update_group
+from shoal.boxes.grouping import Grouping, Groups
+from shoal.boxes.heap import HEAP, pop, push
 from shoal.cluster import Task
-from shoal.compiling import ZERO, announced, kernel
+from shoal.compiling import ZERO, announced, inner, kernel
+from shoal.privacy.rules import no_rules
+from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 STEPS_PER_TURN = 5_000
 
+STATE = np.dtype(
+    [
+        ("looked_at", np.int64),  # groups that have looked for their neighbour
+        ("pool", np.int64),  # groups that are below k
+        ("waiting", np.int64),  # entries of the heap
+        ("mergers", np.int64),
+        ("per_record", np.bool_),  # what a merger adds is divided among all records of both
+    ],
+    align=True,
+)
 
-class Work(NamedTuple):
+
+@struct
+class Merging(Struct):
     """The state between two calls of the kernel."""
 
     nearest: Longs  # of each group: its neighbour
     into: Longs  # the group that each was merged into; itself
     versions: Longs  # of each group: how often it has changed
     seen: Longs  # of each group: its neighbour's version when it was found
-    marks: Longs  # [groups looked at first, groups in the pool, entries of the heap]
-    distances: Floats  # the heap: an entry is not larger than the two below it
-    waiting: Longs  # the group of each entry
+    heap: NDArray[np.void]  # groups that wait, by the distance of their neighbours
     pairs: Ints  # (mergers, 2): what was merged with what, for the tests
-    mergers: Longs  # [how many]
+    state: NDArray[np.void]  # STATE, one
 
 
 def run(task: Task) -> Ints:
@@ -71,58 +75,49 @@ def merge_small(task: Task, labels: Ints, *, per_record: bool = False) -> Ints:
     return merged_with(task, labels, per_record=per_record)[0]
 
 
-def merged_with(task: Task, labels: Ints, *, per_record: bool = False) -> tuple[Ints, Work]:
-    """The labels, and the work when it is done: what the tests look at."""
+def merged_with(task: Task, labels: Ints, *, per_record: bool = False) -> tuple[Ints, Merging]:
+    """The labels, and the state when it is done: what the tests look at."""
     labels = without_gaps(labels)
-    several = int(labels.max()) + 1
-    groups = new_groups(several, task.codes.shape[1])
-    lo, hi, sizes = group_boxes(task.codes, labels, several)
-    groups.lo[:], groups.hi[:] = lo, hi
-    small = sizes < task.k
-    groups.sizes[:] = np.where(small, sizes, 0)  # those that have k are not in the pool
-    weigh(task.costs, groups)
-    work = Work(
-        nearest=np.full(several, -1),
-        into=np.arange(several),
-        versions=np.zeros(several, np.int64),
-        seen=np.zeros(several, np.int64),
-        marks=np.array([0, int(small.sum()), 0]),
-        distances=np.zeros(several),
-        waiting=np.zeros(several, np.int64),
-        pairs=np.zeros((several, 2), np.int32),
-        mergers=np.zeros(1, np.int64),
+    small = np.bincount(labels) < task.k
+    pool = np.where(small[labels], labels, np.int32(-1))  # groups that have k are not in it
+    n_groups = len(small)
+    g = new_grouping(task.codes, pool, task.costs, no_rules(task.k), room=n_groups, catalog=NEVER)
+    merging = Merging(
+        nearest=np.full(n_groups, -1),
+        into=np.arange(n_groups),
+        versions=np.zeros(n_groups, np.int64),
+        seen=np.zeros(n_groups, np.int64),
+        heap=np.zeros(n_groups, HEAP),
+        pairs=np.zeros((n_groups, 2), np.int32),
+        state=np.array([(0, small.sum(), 0, 0, per_record)], STATE),
     )
-    tree = new_group_tree(groups, catalog=NEVER)
-    build(tree, task.costs, groups)
-    merge_some(task.costs, task.k, groups, tree, work, per_record, 0)
+    state = merging.state
+    merge_some(g, merging, 0)
     task.progress.stage("merging the closest", int(small.sum()))
-    while work.marks[1] > 1:
-        before = int(work.marks[1])
-        merge_some(task.costs, task.k, groups, tree, work, per_record, STEPS_PER_TURN)
-        task.progress.advance(before - int(work.marks[1]))
-    into = work.into
+    while state["pool"][0] > 1:
+        before = int(state["pool"][0])
+        merge_some(g, merging, STEPS_PER_TURN)
+        task.progress.advance(before - int(state["pool"][0]))
+    into = merging.into
     while not np.array_equal(into, into[into]):
         into = into[into]
     labels = into[labels].astype(np.int32)
-    return _last_joins(task, labels), work
+    return _last_joins(task, labels), merging
 
 
 def _last_joins(task: Task, labels: Ints) -> Ints:
     """The one group that is still small, if any, joins the group to which it is closest."""
     labels = without_gaps(labels)
-    several = int(labels.max()) + 1
-    groups = new_groups(several, task.codes.shape[1])
-    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)
-    weigh(task.costs, groups)
+    groups = groups_of(task.codes, labels, task.costs)
     last = int(np.argmin(groups.sizes))
-    into = closest(task.costs, groups, last)  # asked in any case: what is to be compiled must not depend on chance
-    if groups.sizes[last] < task.k and several > 1:
+    into = closest(groups, task.costs, last)  # asked in any case: what is compiled must not depend on chance
+    if groups.sizes[last] < task.k and len(groups.sizes) > 1:
         labels[labels == last] = into
     return labels
 
 
 @kernel
-def closest(costs: CostTables, groups: Groups, group: int) -> int:
+def closest(groups: Groups, costs: CostTables, group: int) -> int:
     """By a scan: it is asked once."""
     best, chosen = np.inf, ZERO - 1
     lo, hi = np.empty(groups.lo.shape[1], np.int32), np.empty(groups.lo.shape[1], np.int32)
@@ -138,80 +133,48 @@ def closest(costs: CostTables, groups: Groups, group: int) -> int:
     return chosen
 
 
-@kernel
-def look(costs: CostTables, groups: Groups, tree: GroupTree, work: Work, largest: float, group: int) -> float:
-    """Find the neighbour of a group; how far it is. `largest`: as for `near_groups`."""
-    size, loss = float(groups.sizes[group]), groups.losses[group]
-    there, distance = work.nearest[group : group + 1], np.full(1, np.inf)
+@inner
+def look(g: Grouping, merging: Merging, group: int) -> None:
+    """Find the neighbour of a group, and let the group wait by its distance."""
+    state = merging.state[0]
+    there, distance = merging.nearest[group : group + 1], np.full(1, np.inf)
     there[0] = -1
-    near_groups(tree, costs, groups.lo[group], groups.hi[group], size, loss, group, largest, there, distance)
+    near_groups(g, group, g.k - 1.0 if state.per_record else 0.0, there, distance)
     if there[0] >= 0:
-        work.seen[group] = work.versions[there[0]]
-    return distance[0]
+        merging.seen[group] = merging.versions[there[0]]
+    state.waiting = push(merging.heap, state.waiting, distance[0], group)
 
 
 @kernel
-def push(work: Work, distance: float, group: int) -> None:
-    at = work.marks[2]
-    work.marks[2] += 1
-    while at > 0 and work.distances[(at - 1) // 2] > distance:
-        above = (at - 1) // 2
-        work.distances[at], work.waiting[at] = work.distances[above], work.waiting[above]
-        at = above
-    work.distances[at], work.waiting[at] = distance, group
-
-
-@kernel
-def pop(work: Work) -> int:
-    """The group of the smallest entry, which is taken out."""
-    group = work.waiting[0]
-    work.marks[2] -= 1
-    size = work.marks[2]
-    distance, moving = work.distances[size], work.waiting[size]
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and work.distances[below + 1] < work.distances[below]:
-            below += 1
-        if work.distances[below] >= distance:
-            break
-        work.distances[at], work.waiting[at] = work.distances[below], work.waiting[below]
-        at = below
-    work.distances[at], work.waiting[at] = distance, moving
-    return group
-
-
-@kernel
-def merge_some(
-    costs: CostTables, k: int, groups: Groups, tree: GroupTree, work: Work, per_record: bool, budget: int
-) -> None:
+def merge_some(g: Grouping, merging: Merging, budget: int) -> None:
     """Look for neighbours and merge until the budget of steps is spent or one group is left in the pool."""
-    largest = k - 1.0 if per_record else 0.0
-    while budget > 0 and work.marks[1] > 1:
+    sizes, state = g.groups.sizes, merging.state[0]
+    while budget > 0 and state.pool > 1:
         budget -= 1
-        tend(tree, costs, groups)
-        if work.marks[0] < len(groups.sizes):
-            group = work.marks[0]
-            work.marks[0] += 1
-            if groups.sizes[group] > 0:
-                push(work, look(costs, groups, tree, work, largest, group), group)
+        rebuild_if_stale(g)
+        if state.looked_at < len(sizes):
+            group = state.looked_at
+            state.looked_at += 1
+            if sizes[group] > 0:
+                look(g, merging, group)
             continue
-        group = pop(work)
-        if groups.sizes[group] == 0:
+        group = merging.heap[0].item
+        state.waiting = pop(merging.heap, state.waiting)
+        if sizes[group] == 0:
             continue
-        other = work.nearest[group]
-        if other < 0 or groups.sizes[other] == 0 or work.versions[other] != work.seen[group]:
-            push(work, look(costs, groups, tree, work, largest, group), group)
+        other = merging.nearest[group]
+        if other < 0 or sizes[other] == 0 or merging.versions[other] != merging.seen[group]:
+            look(g, merging, group)
             continue
-        absorb(tree, costs, groups, group, other)
-        work.into[other] = group
-        work.versions[group] += 1
-        work.pairs[work.mergers[0], 0], work.pairs[work.mergers[0], 1] = group, other
-        work.mergers[0] += 1
-        work.marks[1] -= 1
-        if groups.sizes[group] >= k:
-            groups.sizes[group] = 0  # it leaves the pool
-            settle(tree, costs, groups, group)
-            work.marks[1] -= 1
+        absorb(g, group, other)
+        merging.into[other] = group
+        merging.versions[group] += 1
+        merging.pairs[state.mergers, 0], merging.pairs[state.mergers, 1] = group, other
+        state.mergers += 1
+        state.pool -= 1
+        if sizes[group] >= g.k:
+            sizes[group] = 0  # it leaves the pool
+            update_group(g, group)
+            state.pool -= 1
         else:
-            push(work, look(costs, groups, tree, work, largest, group), group)
+            look(g, merging, group)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
 from shoal.compiling import announced, kernel
 from shoal.errors import ParameterError

@@ -18,116 +18,122 @@ Guarantee: every group has at least k records (people) and satisfies the rules, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
-from shoal.compiling import ZERO, announced, constant, kernel
+from shoal.compiling import ZERO, announced, constant, inlined, inner, kernel
 from shoal.errors import ParameterError, one_of
-from shoal.privacy.tables import PrivacyTables
-from shoal.privacy.tally import Tally, all_to_right, begin, both_lack, end, keep_left, new_tally, to_left, to_right
+from shoal.privacy.rules import Rules, rules_of
+from shoal.privacy.tally import all_to_right, begin, both_lack, end, keep_left, to_left, to_right
+from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Rows = NDArray[np.void]  # of named fields
 CUTS = ("best", "median")
 NOWHERE = constant(-1)
 RECORDS_PER_TURN = 2_000_000  # how much a kernel call handles before Python may draw progress or be interrupted
 
-
-class Work(NamedTuple):
-    """The state between two calls of the kernel."""
-
-    order: Ints  # records; those of one group are neighbours
-    starts: NDArray[np.int64]  # of the groups that are still to be looked at, a stack
-    ends: NDArray[np.int64]
-    counts: NDArray[np.int64]  # [groups on the stack, groups finished, records finished]
-    labels: Ints  # the finished group of each record
-    spare: Ints  # room for a stable partition or a sort, one place per record
-    spare_too: Ints
-    histogram: NDArray[np.int64]  # room to count codes; all zero between uses
+SPAN = np.dtype([("start", "i8"), ("stop", "i8")], align=True)  # the records of a group, in `order`
+DONE = np.dtype(
+    [
+        ("waiting", "i8"),  # groups on the stack
+        ("groups", "i8"),  # finished
+        ("records", "i8"),  # in finished groups
+    ],
+    align=True,
+)
 
 
-class Cuts(NamedTuple):
-    """Which cuts are made."""
+@struct
+class Cutting(Struct):
+    """A table that is being cut up: which cuts are made, and how far it is."""
 
+    codes: Ints
+    rules: Rules
     k: int
     relaxed: bool
     median: bool
+    order: Ints  # records; those of one group are neighbours
+    stack: Rows  # SPAN of the groups that are still to be looked at
+    done: Rows  # [DONE]
+    labels: Ints  # the finished group of each record
+    lo: Ints  # the box of the group that is looked at
+    hi: Ints
+    spare: Ints  # room for a stable partition or a sort, one place per record
+    spare_too: Ints
+    histogram: Longs  # room to count codes; all zero between uses
 
 
 def run(task: Task, *, relaxed: bool = False, cut: str = "best") -> Ints:
     """The group of each record. `cut="median"` is the original's strict rule (see above); relaxed has no other."""
     if cut not in CUTS:
         raise ParameterError(one_of("cut", cut, CUTS))
-    return _cut_up(task, Cuts(task.k, relaxed, cut == "median"), np.zeros(len(task.codes), np.int32), np.array([0]))
+    everybody = np.zeros(len(task.codes), np.int32)
+    return _cut_up(task, everybody, np.array([0]), relaxed=relaxed, median=cut == "median")
 
 
 def cut_further(task: Task, labels: Ints, chosen: NDArray[np.integer]) -> Ints:
     """New labels: the chosen groups cut up as far as they can be, the others as they are."""
-    return _cut_up(task, Cuts(task.k, relaxed=False, median=False), labels, chosen)
+    return _cut_up(task, labels, chosen)
 
 
-def _cut_up(task: Task, cuts: Cuts, labels: Ints, chosen: NDArray[np.integer]) -> Ints:
+def _cut_up(
+    task: Task, labels: Ints, chosen: NDArray[np.integer], *, relaxed: bool = False, median: bool = False
+) -> Ints:
     sizes = np.bincount(labels)
     last = np.cumsum(sizes)
     room = int(sizes[chosen].sum()) // task.k + len(chosen) + 2
-    starts, ends = np.zeros((2, room), np.int64)
-    starts[: len(chosen)], ends[: len(chosen)] = (last - sizes)[chosen], last[chosen]
-    records = len(task.codes)
-    # The groups that stay are numbered after the new ones.
-    work = Work(
+    stack = np.zeros(room, SPAN)
+    stack["start"][: len(chosen)], stack["stop"][: len(chosen)] = (last - sizes)[chosen], last[chosen]
+    records, columns = task.codes.shape
+    cutting = Cutting(
+        codes=task.codes,
+        rules=rules_of(task.privacy.tables),
+        k=task.k,
+        relaxed=relaxed,
+        median=median,
         order=np.argsort(labels, kind="stable").astype(np.int32),
-        starts=starts,
-        ends=ends,
-        counts=np.array([len(chosen), 0, 0]),
-        labels=labels + np.int32(room),
+        stack=stack,
+        done=np.array([(len(chosen), 0, 0)], DONE),
+        labels=labels + np.int32(room),  # the groups that stay are numbered after the new ones
+        lo=np.zeros(columns, np.int32),
+        hi=np.zeros(columns, np.int32),
         spare=np.empty(records, np.int32),
         spare_too=np.empty(records, np.int32),
-        histogram=np.zeros(int(task.costs.sizes.max()), np.int64),
+        histogram=np.zeros(int(task.costs.columns["size"].max()), np.int64),
     )
-    privacy: Any = task.privacy.tables if task.privacy.asks_more else None
-    tally: Any = new_tally(privacy) if task.privacy.asks_more else None
+    done = cutting.done[0]
     with announced(task.progress):
-        partition_some(task.codes, task.costs, cuts, work, privacy, tally, 0)
+        partition_some(cutting, task.costs, 0)
     task.progress.stage("partitioning", int(sizes[chosen].sum()))
-    while work.counts[0]:
-        before = int(work.counts[2])
-        partition_some(task.codes, task.costs, cuts, work, privacy, tally, RECORDS_PER_TURN)
-        task.progress.advance(int(work.counts[2]) - before)
-    return work.labels
+    while done["waiting"]:
+        before = int(done["records"])
+        partition_some(cutting, task.costs, RECORDS_PER_TURN)
+        task.progress.advance(int(done["records"]) - before)
+    return cutting.labels
 
 
 @kernel
-def partition_some(
-    codes: Ints,
-    costs: CostTables,
-    cuts: Cuts,
-    work: Work,
-    privacy: PrivacyTables,
-    tally: Tally,
-    budget: int,
-) -> None:
-    """Cut groups from the stack until the budget of records looked at is spent, or none is left.
-
-    `privacy` and `tally` are None where k is all that is asked: Numba then leaves out what asks them.
-    """
-    columns = codes.shape[1]
-    lo = np.empty(columns, np.int32)
-    hi = np.empty(columns, np.int32)
+def partition_some(cutting: Cutting, costs: CostTables, budget: int) -> None:
+    """Cut groups from the stack until the budget of records looked at is spent, or none is left."""
+    rules, order, stack, labels = cutting.rules, cutting.order, cutting.stack, cutting.labels
+    lo, hi, done = cutting.lo, cutting.hi, cutting.done
+    columns = len(lo)
     widths = np.empty(columns)
-    start, counted = ZERO, NOWHERE  # where the group ends that the tally has counted: the left half of the last cut
-    while work.counts[0] > 0 and budget > 0:
-        work.counts[0] -= 1
-        start, stop = work.starts[work.counts[0]], work.ends[work.counts[0]]
+    start, counted = ZERO, NOWHERE  # where the group ends that is counted: the left half of the last cut
+    while done[0].waiting > 0 and budget > 0:
+        done[0].waiting -= 1
+        start, stop = stack[done[0].waiting].start, stack[done[0].waiting].stop
         budget -= stop - start
         middle = start
-        if stop - start >= 2 * cuts.k:
-            if privacy is not None and counted < 0:
-                begin(privacy, tally, work.order[start:stop])
-            bound(codes, work.order, start, stop, lo, hi)
+        if stop - start >= 2 * cutting.k:
+            if rules.asked and counted < 0:
+                begin(rules, order[start:stop])
+            bound(cutting, start, stop)
             for j in range(columns):
                 widths[j] = cell_cost(costs, j, lo[j], hi[j]) if lo[j] < hi[j] else -1.0
             while middle == start:
@@ -138,232 +144,208 @@ def partition_some(
                 if widths[j] < 0:
                     break
                 widths[j] = -1.0
-                if cuts.relaxed:
-                    middle = cut_half(codes, work, start, stop, j, privacy, tally)
-                else:
-                    middle = cut_between(codes, work, start, stop, j, lo[j], hi[j], cuts, privacy, tally)
-            if privacy is not None and middle > start:
-                keep_left(privacy, tally, work.order[start:stop], work.order[start:middle])
+                relaxed = cutting.relaxed
+                middle = cut_half(cutting, start, stop, j) if relaxed else cut_between(cutting, start, stop, j)
+            if rules.asked and middle > start:
+                keep_left(rules, order[start:stop], order[start:middle])
                 counted = middle
         if middle == start:
-            if privacy is not None and (counted >= 0 or stop - start >= 2 * cuts.k):
-                end(privacy, tally, work.order[start:stop])
+            if rules.asked and (counted >= 0 or stop - start >= 2 * cutting.k):
+                end(rules, order[start:stop])
                 counted = NOWHERE
-            for place in range(start, stop):
-                work.labels[work.order[place]] = work.counts[1]
-            work.counts[1] += 1
-            work.counts[2] += stop - start
+            for at in range(start, stop):
+                labels[order[at]] = done[0].groups
+            done[0].groups += 1
+            done[0].records += stop - start
         else:
-            top = work.counts[0]
-            work.starts[top], work.ends[top] = middle, stop
-            work.starts[top + 1], work.ends[top + 1] = start, middle
-            work.counts[0] += 2
-    if privacy is not None and counted >= 0:
-        end(privacy, tally, work.order[start:counted])
+            top = done[0].waiting
+            stack[top].start, stack[top].stop = middle, stop
+            stack[top + 1].start, stack[top + 1].stop = start, middle
+            done[0].waiting += 2
+    if rules.asked and counted >= 0:
+        end(rules, order[start:counted])
 
 
-@kernel
-def bound(codes: Ints, order: Ints, start: int, stop: int, lo: Ints, hi: Ints) -> None:
-    """The box around the records order[start:stop]."""
+@inner
+def bound(cutting: Cutting, start: int, stop: int) -> None:
+    """The box around the records order[start:stop], into `lo` and `hi`."""
+    codes, order, lo, hi = cutting.codes, cutting.order, cutting.lo, cutting.hi
     for j in range(len(lo)):
         lo[j] = hi[j] = codes[order[start], j]
-    for place in range(start + 1, stop):
-        record = order[place]
+    for at in range(start + 1, stop):
+        record = order[at]
         for j in range(len(lo)):
             code = codes[record, j]
             lo[j] = min(lo[j], code)
             hi[j] = max(hi[j], code)
 
 
-@kernel
-def cut_between(
-    codes: Ints,
-    work: Work,
-    start: int,
-    stop: int,
-    j: int,
-    lo: int,
-    hi: int,
-    cuts: Cuts,
-    privacy: PrivacyTables,
-    tally: Tally,
-) -> int:
+@inner
+def cut_between(cutting: Cutting, start: int, stop: int, j: int) -> int:
     """Cut between two codes of column j, where it divides best; `start` if no cut is allowable."""
+    codes, order, spare, histogram = cutting.codes, cutting.order, cutting.spare, cutting.histogram
+    lo, hi, median_only = cutting.lo[j], cutting.hi[j], cutting.median
     size = stop - start
-    best, at, left = 0, lo + ZERO, 0
+    best, cut, left = 0, lo + ZERO, 0
     walk = hi - lo < 4 * size
     if walk:
-        for place in range(start, stop):
-            work.histogram[codes[work.order[place], j] - lo] += 1
+        for at in range(start, stop):
+            histogram[codes[order[at], j] - lo] += 1
         for code in range(lo, hi):
             before = left
-            left += work.histogram[code - lo]
+            left += histogram[code - lo]
             side = min(left, size - left)
-            if side > best and (not cuts.median or (2 * before < size and 2 * left >= size)):
-                best, at = side, code + ZERO
+            if side > best and (not median_only or (2 * before < size and 2 * left >= size)):
+                best, cut = side, code + ZERO
         for code in range(lo, hi + 1):
-            work.histogram[code - lo] = 0
+            histogram[code - lo] = 0
     else:  # few records in a wide domain: sorting them is cheaper than walking it
-        in_code_order(codes, work, start, stop, j, lo + ZERO, hi + ZERO)
-        median = codes[work.spare[(size - 1) // 2], j]
+        in_code_order(cutting, start, stop, j)
+        median = codes[spare[(size - 1) // 2], j]
         for left in range(1, size):
             side = min(left, size - left)
-            code = codes[work.spare[left - 1], j]
-            if side > best and code < codes[work.spare[left], j] and (code == median or not cuts.median):
-                best, at = side, code + ZERO
-    if best < cuts.k:
+            code = codes[spare[left - 1], j]
+            if side > best and code < codes[spare[left], j] and (code == median or not median_only):
+                best, cut = side, code + ZERO
+    if best < cutting.k:
         return start
-    middle = divide(codes, work, start, stop, j, at, size)
-    if privacy is not None:
-        to_left(privacy, tally, work.order[start:middle])
-        lacking = both_lack(privacy, tally, privacy.k)
+    middle = divide(cutting, start, stop, j, cut, size)
+    rules = cutting.rules
+    if rules.asked:
+        to_left(rules, order[start:middle])
+        lacking = both_lack(rules, rules.k)
         if lacking > 0:
-            at = nearest_allowable(codes, work, start, stop, j, lo, hi, middle - start, lacking, cuts, privacy, tally)
-            if at < 0:
+            cut = nearest_allowable(cutting, start, stop, j, middle - start, lacking)
+            if cut < 0:
                 return start
-            middle = divide(codes, work, start, stop, j, at, size)
+            middle = divide(cutting, start, stop, j, cut, size)
     return middle
 
 
-@kernel
-def nearest_allowable(
-    codes: Ints,
-    work: Work,
-    start: int,
-    stop: int,
-    j: int,
-    lo: int,
-    hi: int,
-    middle: int,
-    lacking: int,
-    cuts: Cuts,
-    privacy: PrivacyTables,
-    tally: Tally,
-) -> int:
+@inner
+def nearest_allowable(cutting: Cutting, start: int, stop: int, j: int, middle: int, lacking: int) -> int:
     """The code after which a cut divides best among those whose sides satisfy every rule; −1 if there is none.
 
     The cut after `middle` records divides best, and `lacking` records would have to change sides before it is worth
     asking again. From there the cut walks down, then up, until it finds one: the farther it gets, the worse it divides.
     The tally has the records of the cut on the left, before and after.
     """
+    codes, spare, rules, k = cutting.codes, cutting.spare, cutting.rules, cutting.k
     size = stop - start
     found, left = NOWHERE, middle
-    if not cuts.median and lacking <= max(middle, size - middle) - cuts.k:
-        in_code_order(codes, work, start, stop, j, lo + ZERO, hi + ZERO)
+    if not cutting.median and lacking <= max(middle, size - middle) - k:
+        in_code_order(cutting, start, stop, j)
         best, down, patience = 0, left, lacking
-        while found < 0 and down > cuts.k and patience <= left - cuts.k:
+        while found < 0 and down > k and patience <= left - k:
             down -= 1
-            code = codes[work.spare[down - 1], j] + ZERO
-            if left - down >= patience and code < codes[work.spare[down], j]:
-                to_right(privacy, tally, work.spare[down:left])
-                left, patience = down, both_lack(privacy, tally, privacy.k)
+            code = codes[spare[down - 1], j] + ZERO
+            if left - down >= patience and code < codes[spare[down], j]:
+                to_right(rules, spare[down:left])
+                left, patience = down, both_lack(rules, rules.k)
                 if patience == 0:
                     found, best = code, min(left, size - left)
-        up, patience, most = left, middle - left + lacking, size - max(cuts.k, best + 1)
+        up, patience, most = left, middle - left + lacking, size - max(k, best + 1)
         better = NOWHERE
         while better < 0 and up < most and patience <= most - left:
             up += 1
-            code = codes[work.spare[up - 1], j] + ZERO
-            if up - left >= patience and code < codes[work.spare[up], j]:
-                to_left(privacy, tally, work.spare[left:up])
-                left, patience = up, both_lack(privacy, tally, privacy.k)
+            code = codes[spare[up - 1], j] + ZERO
+            if up - left >= patience and code < codes[spare[up], j]:
+                to_left(rules, spare[left:up])
+                left, patience = up, both_lack(rules, rules.k)
                 if patience == 0:
                     better = code
         if better >= 0:
             found = better
         elif found >= 0:  # back to where it was found
-            while codes[work.spare[up - 1], j] > found:
+            while codes[spare[up - 1], j] > found:
                 up -= 1
             if up < left:
-                to_right(privacy, tally, work.spare[up:left])
+                to_right(rules, spare[up:left])
     else:
-        work.spare[:left] = work.order[start : start + left]
+        spare[:left] = cutting.order[start : start + left]
     if found < 0:
-        all_to_right(privacy, tally, work.spare[:left])
+        all_to_right(rules, spare[:left])
     return found
 
 
-@kernel
-def in_code_order(codes: Ints, work: Work, start: int, stop: int, j: int, lo: int, hi: int) -> None:
-    """The records order[start:stop] into `spare`, by their codes lo..hi in column j: a radix sort."""
+@inner
+def in_code_order(cutting: Cutting, start: int, stop: int, j: int) -> None:
+    """The records order[start:stop] into `spare`, by their codes in column j: a radix sort."""
+    codes, spare, spare_too = cutting.codes, cutting.spare, cutting.spare_too
+    lo, hi = cutting.lo[j] + ZERO, cutting.hi[j] + ZERO
     size = stop - start
     bits = 8  # of a digit
     while hi - lo >= 1 << bits and 1 << bits < size:
         bits += 1
     buckets = np.zeros((1 << bits) + 1, np.int64)
-    work.spare[:size] = work.order[start:stop]
+    spare[:size] = cutting.order[start:stop]
     shift = 0
     while (hi - lo) >> shift > 0:
         buckets[:] = 0
-        for place in range(size):
-            buckets[(((codes[work.spare[place], j] - lo) >> shift) & ((1 << bits) - 1)) + 1] += 1
+        for at in range(size):
+            buckets[(((codes[spare[at], j] - lo) >> shift) & ((1 << bits) - 1)) + 1] += 1
         for digit in range(1 << bits):
             buckets[digit + 1] += buckets[digit]
-        for place in range(size):
-            record = work.spare[place]
+        for at in range(size):
+            record = spare[at]
             digit = ((codes[record, j] - lo) >> shift) & ((1 << bits) - 1)
-            work.spare_too[buckets[digit]] = record
+            spare_too[buckets[digit]] = record
             buckets[digit] += 1
-        work.spare[:size] = work.spare_too[:size]
+        spare[:size] = spare_too[:size]
         shift += bits
 
 
-@kernel
-def cut_half(codes: Ints, work: Work, start: int, stop: int, j: int, privacy: PrivacyTables, tally: Tally) -> int:
+@inner
+def cut_half(cutting: Cutting, start: int, stop: int, j: int) -> int:
     """Cut at the median of column j into equal halves; records that share the median fill up the left one."""
+    codes, order, spare, rules = cutting.codes, cutting.order, cutting.spare, cutting.rules
     half = (stop - start) // 2
-    values = sorted_codes(codes, work, start, stop, j)
-    at = values[half - 1] + ZERO
+    values = np.empty(stop - start, np.int32)
+    for at in range(start, stop):
+        values[at - start] = codes[order[at], j]
+    values.sort()
+    cut = values[half - 1] + ZERO
     ties = ZERO
-    for place in range(half):
-        if values[place] == at:
+    for at in range(half):
+        if values[at] == cut:
             ties += 1
-    if privacy is not None:
+    if rules.asked:
         left = ties
         moved = 0
-        for place in range(start, stop):
-            record = work.order[place]
-            if goes_left(codes[record, j], at, left):
-                left -= codes[record, j] == at
-                work.spare[moved] = record
+        for at in range(start, stop):
+            record = order[at]
+            if goes_left(codes[record, j], cut, left):
+                left -= codes[record, j] == cut
+                spare[moved] = record
                 moved += 1
-        to_left(privacy, tally, work.spare[:moved])
-        if both_lack(privacy, tally, privacy.k):
-            all_to_right(privacy, tally, work.spare[:moved])
+        to_left(rules, spare[:moved])
+        if both_lack(rules, rules.k):
+            all_to_right(rules, spare[:moved])
             return start
-    return divide(codes, work, start, stop, j, at, ties)
+    return divide(cutting, start, stop, j, cut, ties)
 
 
-@kernel
-def sorted_codes(codes: Ints, work: Work, start: int, stop: int, j: int) -> Ints:
-    """The codes of column j of the records order[start:stop], in ascending order."""
-    values = np.empty(stop - start, np.int32)
-    for place in range(start, stop):
-        values[place - start] = codes[work.order[place], j]
-    values.sort()
-    return values
+@inlined
+def goes_left(code: int, cut: int, ties: int) -> bool:
+    return code < cut or (code == cut and ties > 0)
 
 
-@kernel
-def goes_left(code: int, at: int, ties: int) -> bool:
-    return code < at or (code == at and ties > 0)
-
-
-@kernel
-def divide(codes: Ints, work: Work, start: int, stop: int, j: int, at: int, ties: int) -> int:
-    """Bring records with a code up to `at` to the front, at most `ties` of those with `at` itself; keep the order."""
+@inner
+def divide(cutting: Cutting, start: int, stop: int, j: int, cut: int, ties: int) -> int:
+    """Bring records with a code up to `cut` to the front, at most `ties` of those with `cut` itself; keep the order."""
+    codes, order, spare = cutting.codes, cutting.order, cutting.spare
     front, back = start, 0
-    for place in range(start, stop):
-        record = work.order[place]
+    for at in range(start, stop):
+        record = order[at]
         code = codes[record, j]
-        if goes_left(code, at, ties):
-            if code == at:
+        if goes_left(code, cut, ties):
+            if code == cut:
                 ties -= 1
-            work.order[front] = record
+            order[front] = record
             front += 1
         else:
-            work.spare[back] = record
+            spare[back] = record
             back += 1
-    for place in range(back):
-        work.order[front + place] = work.spare[place]
+    for at in range(back):
+        order[front + at] = spare[at]
     return front

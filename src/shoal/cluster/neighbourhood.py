@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.record_tree import LOOKS, nearest, record_tree
+from shoal.boxes.record_tree.build import record_tree
+from shoal.boxes.record_tree.search import nearest, no_penalty
 from shoal.cluster import Task
 from shoal.compiling import announced
 
@@ -33,12 +34,12 @@ def share_looked_at(task: Task) -> float:
     sample = task.codes[_spread(len(task.codes), SAMPLE)]
     asking = _spread(len(sample), ASKED)
     others = np.delete(sample, asking, axis=0)
-    nothing, nobody = np.zeros(len(others)), np.zeros(len(others), np.int32)
     with announced(task.progress):
-        tree = record_tree(others, nothing, task.costs, far=False)
+        tree = record_tree(others, np.zeros(len(others)), task.costs, far=False)
+        penalty = no_penalty()
         for point in sample[asking]:
-            nearest(tree, task.costs, point, point, 2.0, -np.inf, nobody, nobody[:1], 0.0)
-    return float(tree.marks[LOOKS] / (len(asking) * len(others)))
+            nearest(tree, point, point, 2.0, -np.inf, penalty)
+    return float(tree.state["looked_at"][0] / (len(asking) * len(others)))
 
 
 def _spread(records: int, most: int) -> NDArray[np.int64]:

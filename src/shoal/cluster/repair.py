@@ -13,42 +13,38 @@ a person in both makes its shares differ from those of either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.catalog import NEVER
-from shoal.boxes.cells import cell_texts
-from shoal.boxes.costs import CostTables
+from shoal.arrays import grow
+from shoal.boxes.changes import has_what_is_asked, new_grouping
 from shoal.boxes.geometry import group_boxes, without_gaps
-from shoal.boxes.group_changes import absorb, tend
-from shoal.boxes.group_tree import (
-    Groups,
-    GroupTree,
-    best_group,
-    build,
-    new_group_tree,
-    new_groups,
-    weigh,
-)
+from shoal.boxes.group_tree.catalog import NEVER
+from shoal.boxes.group_tree.search import best_group_for_group, best_group_whatever_is_asked
+from shoal.boxes.group_tree.update import absorb, rebuild_if_stale
+from shoal.boxes.grouping import Grouping
 from shoal.cluster import Task
 from shoal.cluster.mondrian import cut_further
 from shoal.compiling import ZERO, announced, kernel
-from shoal.privacy.counts import GroupCounts, count_all, holds, merge, new_counts
-from shoal.privacy.tables import PrivacyTables
+from shoal.privacy.counts import count_all, merge
+from shoal.privacy.rules import rules_of
+from shoal.records.cells import cell_texts
 from shoal.records.codebook import CodeBook
+from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 MERGERS_PER_TURN = 200  # how many a kernel call makes before Python may draw progress
+STATE = np.dtype([("alive", np.int64), ("todo", np.int64)])
 
 
-class Work(NamedTuple):
+@struct
+class Mending(Struct):
     """What is left to do."""
 
     into: Ints  # the group that each group was merged into; itself
     todo: Ints  # a stack of offending groups
-    marks: NDArray[np.int64]  # [groups alive, groups on the stack]
+    state: NDArray[np.void]  # STATE, one: how many groups are alive, how many on the stack
 
 
 def mended(task: Task, labels: Ints) -> Ints:
@@ -77,79 +73,52 @@ def published_classes(books: Sequence[CodeBook], codes: Ints, labels: Ints) -> I
 
 def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
     labels = without_gaps(labels)
-    several = int(labels.max()) + 1
-    fine = task.privacy.facts_of(labels, several).holds(task.k)
+    n_groups = int(labels.max()) + 1
+    fine = task.privacy.facts_of(labels, n_groups).holds(task.k)
     if fine.all():
         return labels
-    groups = new_groups(several, task.codes.shape[1])
-    groups.lo[:], groups.hi[:], groups.sizes[:] = group_boxes(task.codes, labels, several)
     offending = np.flatnonzero(~fine)[::-1]
-    work = Work(
-        into=np.arange(several, dtype=np.int32),
-        todo=np.zeros(several, np.int32),
-        marks=np.array([several, len(offending)]),
+    mending = Mending(
+        into=np.arange(n_groups, dtype=np.int32),
+        todo=grow(offending.astype(np.int32), n_groups),
+        state=np.array([(n_groups, len(offending))], STATE),
     )
-    work.todo[: len(offending)] = offending
-    tables = task.privacy.tables
-    counts = new_counts(tables, several)
     with announced(task.progress):
-        weigh(task.costs, groups)
-        tree = new_group_tree(groups, catalog=NEVER)
-        build(tree, task.costs, groups)
-        count_all(tables, counts, labels)
-        merge_some(task.costs, tables, groups, tree, counts, work, 0)
+        rules = rules_of(task.privacy.tables, n_groups)
+        count_all(rules, labels)
+        g = new_grouping(task.codes, labels.copy(), task.costs, rules, catalog=NEVER)
+        merge_some(g, mending, 0)
     task.progress.stage("merging groups that the rules do not allow", len(offending))
-    while work.marks[1]:
-        before = int(work.marks[1])
-        merge_some(task.costs, tables, groups, tree, counts, work, MERGERS_PER_TURN)
-        task.progress.advance(before - int(work.marks[1]))
-    into = work.into
+    left = mending.state["todo"]
+    while left[0]:
+        before = int(left[0])
+        merge_some(g, mending, MERGERS_PER_TURN)
+        task.progress.advance(before - int(left[0]))
+    into = mending.into
     while not np.array_equal(into, into[into]):
         into = into[into]
-    grown = np.bincount(into, minlength=several) > 1
-    merged = into[labels]
+    grown = np.bincount(into, minlength=n_groups) > 1
+    merged: Ints = into[labels]
     if not recut:
         return merged
     return cut_further(task, merged, np.flatnonzero(grown))
 
 
 @kernel
-def merge_some(
-    costs: CostTables,
-    tables: PrivacyTables,
-    groups: Groups,
-    tree: GroupTree,
-    counts: GroupCounts,
-    work: Work,
-    budget: int,
-) -> None:
+def merge_some(g: Grouping, mending: Mending, budget: int) -> None:
     """Merge offending groups until the budget of mergers is spent, or none is left."""
-    while work.marks[1] > 0 and budget > 0:
-        group = work.todo[work.marks[1] - 1] + ZERO
-        if work.into[group] != group or work.marks[0] == 1 or holds(tables, counts, group):
-            work.marks[1] -= 1
+    into, state = mending.into, mending.state[0]
+    while state.todo > 0 and budget > 0:
+        group = mending.todo[state.todo - 1] + ZERO
+        if into[group] != group or state.alive == 1 or has_what_is_asked(g, group):
+            state.todo -= 1
             continue
         budget -= 1
-        other = partner(costs, tables, groups, tree, counts, group)
-        merge(tables, counts, group, other)
-        work.into[other] = group
-        work.marks[0] -= 1
-        absorb(tree, costs, groups, group, other)
-        tend(tree, costs, groups)
-
-
-@kernel
-def partner(
-    costs: CostTables,
-    tables: PrivacyTables,
-    groups: Groups,
-    tree: GroupTree,
-    counts: GroupCounts,
-    group: int,
-) -> int:
-    """The group to merge with: the cheapest that mends, else the cheapest of all."""
-    lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
-    other = best_group(tree, costs, lo, hi, size, loss, np.inf, group, tables, counts, ZERO - 1)
-    if other < 0:
-        other = best_group(tree, costs, lo, hi, size, loss, np.inf, group, None, None, ZERO - 1)
-    return other
+        other = best_group_for_group(g, group)
+        if other < 0:
+            other = best_group_whatever_is_asked(g, group)
+        merge(g.rules, group, other)
+        into[other] = group
+        state.alive -= 1
+        absorb(g, group, other)
+        rebuild_if_stale(g)

@@ -39,7 +39,7 @@ from shoal.cluster.moving import ThroughTree
 from shoal.compiling import ZERO, announced
 from shoal.errors import ParameterError, whole_number
 from shoal.privacy.counts import may_split
-from shoal.privacy.tally import new_tally
+from shoal.privacy.rules import rules_of
 
 Ints = NDArray[np.int32]
 MOST_PASSES = 100
@@ -154,7 +154,7 @@ def split_at_random(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:
     """Groups of more than `most` records in two, at random, where the rules allow it; until none is that large."""
     labels = labels.copy()
     used, splits = int(labels.max()) + 1, 0
-    tally = new_tally(task.privacy.tables) if task.privacy.rules else None
+    rules = rules_of(task.privacy.tables)
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable").astype(np.int32)
     ends = np.cumsum(sizes)
@@ -162,7 +162,7 @@ def split_at_random(task: Task, labels: Ints, most: float) -> tuple[Ints, int]:
     while large:
         rows = large.pop()
         second = rows[_spread(task, rows, 2) == 1]
-        if tally is not None and not may_split(task.privacy.tables, tally, rows, second, ZERO):
+        if task.privacy.rules and not may_split(rules, rows, second, ZERO):
             continue
         labels[second] = used
         used += 1

@@ -1,6 +1,6 @@
 """The default method: a good start, then local search (docs/method.md).
 
-The starts are in `starts.py`, the search is refining (`optimize/refine.py`): moves, swaps, dissolving, splitting and
+The starts are in `starts.py`, the search is refining (`optimize/refine/`): moves, swaps, dissolving, splitting and
 pools, as long as it is worth it.
 
 A large table has one start, in near-linear time. A small one has several, the other methods' among them: each is
@@ -27,7 +27,7 @@ from shoal.cluster.repair import mended
 from shoal.cluster.sequential import search
 from shoal.cluster.starts import Over, refined
 from shoal.errors import ParameterError, one_of
-from shoal.optimize.refine import DEFAULT_EFFORT, EFFORTS, until
+from shoal.optimize.refine.refiner import DEFAULT_EFFORT, EFFORTS, until
 
 Ints = NDArray[np.int32]
 SMALL = 5_000  # records; where none has near neighbours, agglomerative clustering is nearly quadratic

@@ -32,7 +32,7 @@ from shoal.cluster.moving import ThroughTree
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import split_at_random
 from shoal.compiling import announced
-from shoal.optimize.refine import EFFORTS, Refiner
+from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.privacy import Privacy
 
 Ints = NDArray[np.int32]
@@ -96,7 +96,7 @@ def refined(task: Task, labels: Ints, effort: str, over: Over) -> Ints:
         refiner = Refiner.of(task.codes, labels, task.costs, task.privacy, seed)
         refiner.compile()
     refiner.run(EFFORTS[effort], task.progress, over)
-    return refiner.work.members.labels
+    return refiner.labels
 
 
 def sizes_on_the_way(k: int) -> list[int]:

@@ -216,7 +216,7 @@ class LivePartition:
         engine = self.engine
         sizes = np.bincount(self.labels[self.labels >= 0])
         if self.privacy is not None:
-            sizes = self.privacy.counts.people[: len(sizes)][sizes > 0]
+            sizes = self.privacy.rules.counts.people[: len(sizes)][sizes > 0]
         return Standing(engine.n_groups(), int(sizes[sizes > 0].min()), engine.loss(), engine.publishable())
 
     def loss(self) -> float:

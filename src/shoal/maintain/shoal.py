@@ -2,7 +2,7 @@
 
 A batch is applied as I3M does: join the group that costs least, split at 2k. Groups that have fewer than k left are not
 dispersed where they and their neighbours have enough records for all: those are partitioned anew, and no group is lost.
-Then every group that was touched is tried as a pool, together with its neighbours (`optimize/refine.py`), and again as
+Then every group that was touched is tried as a pool, together with its neighbours (`optimize/refine/`), and again as
 long as that helps. The budget follows the batch: a change costs about the same, however many records there are.
 
 Single records do not move here. A record that leaves lowers the loss, but also what is left to make another group of:
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.maintain.i3m import I3M
-from shoal.optimize.diary import diary_with_room, new_diary
-from shoal.optimize.refine import Refiner
-from shoal.optimize.steps import POOL, REFILL, SPLIT
+from shoal.optimize.refine.memory import grow_memory, new_memory
+from shoal.optimize.refine.refiner import Refiner
+from shoal.optimize.refine.steps import POOL, REFILL, SPLIT
 from shoal.progress import Progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Shoal(I3M):
 
     def __init__(self, live: LivePartition) -> None:
         super().__init__(live)
-        self.diary = new_diary(len(self.work.groups.sizes), int(live.rng.integers(2**62)))
+        self.memory = new_memory(len(self.sizes), int(live.rng.integers(2**62)))
 
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
         before = self.live.labels.copy()
@@ -50,22 +50,22 @@ class Shoal(I3M):
         self._refiner().try_all(REFILL, small, REFILLS)
 
     def _refiner(self) -> Refiner:
-        self.diary = diary_with_room(self.diary, len(self.work.groups.sizes))
-        return Refiner(self.work, self.live.costs, self._asked(), self.diary)
+        self.memory = grow_memory(self.memory, len(self.sizes))
+        return Refiner(self.grouping, self.memory)
 
     def _refine(self, touched: NDArray[np.integer], budget: int, progress: Progress) -> None:
         """Try the pools of the groups that were touched, and again those that gave something, while there is budget."""
         refiner = self._refiner()
-        changed, clock = self.diary.changed, self.diary.clock
+        changed, clock = self.memory.changed, self.memory.state["clock"]
         clock[0] += 1
         changed[touched] = clock[0]
         progress.stage("refining what has changed", len(touched))
         groups = touched
         while budget > 0:
-            groups = self.live.rng.permutation(groups[self.work.groups.sizes[groups] > 0])[:budget]
+            groups = self.live.rng.permutation(groups[self.sizes[groups] > 0])[:budget]
             if not len(groups):
                 break
             now, budget = int(clock[0]), budget - len(groups)
             refiner.try_all(POOL, groups, 1, progress)
             groups = groups[changed[groups] > now]
-        refiner.try_all(SPLIT, np.flatnonzero(self.work.groups.sizes >= 2 * self.live.k))
+        refiner.try_all(SPLIT, np.flatnonzero(self.sizes >= 2 * self.live.k))

@@ -20,7 +20,7 @@ Guarantee: every node has k to 2k − 1 leaves, unless there are fewer than k re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from shoal.compiling import ZERO, inner, kernel
 from shoal.errors import InternalError
 from shoal.progress import Progress
 from shoal.records.codebook import MISSING, CodeBook, Codes
+from shoal.structs import Struct, struct
 
 if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
@@ -37,25 +38,29 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.void]  # of named fields
 INSERT, DELETE = range(2)
 RECORDS_PER_TURN = 1_000
 FURTHEST = 1e3  # how far outside its domain a value may lie on its scale: squares of distances stay finite
-SPARE, ORDERED = 0, 1  # in `marks`: node numbers that are not in use, entries of `root`
+
+LEAF = np.dtype([("record", "i4"), ("key", "f8")], align=True)
+USED = np.dtype([("root", "i8"), ("spare", "i8")], align=True)  # how many entries of `root` and `spare` are in use
 
 
-class Tree(NamedTuple):
+@struct
+class Tree(Struct):
     """The root's list of middle nodes, and each node's leaves."""
 
+    k: int
     points: Floats  # (records, axes)
     weights: Floats  # of each axis
     labels: Ints  # the node of each record; −1: none
     root: Ints  # nodes in the order of the root, and −1 where one is no more
-    counts: Longs  # leaves of each node; 0: it is no more
+    sizes: Longs  # leaves of each node; 0: it is no more
     centres: Floats  # (nodes, axes)
-    leaves: Ints  # (nodes, 2k): records in the order of their keys
-    keys: Floats  # (nodes, 2k)
+    leaves: Rows  # (nodes, 2k): LEAF in the order of their keys
     spare: Ints  # a stack of node numbers that are not in use
-    marks: Longs
+    used: Rows  # [USED]
 
 
 @inner
@@ -76,13 +81,15 @@ def apart(weights: Floats, one: Floats, other: Floats) -> float:
 @inner
 def search_subtree(tree: Tree, record: int) -> int:
     """The node that a record joins: the first that reaches it, else the nearest; −1 if there is no node."""
+    root, sizes, leaves = tree.root, tree.sizes, tree.leaves
+    points, weights, centres = tree.points, tree.weights, tree.centres
     nearest, least = ZERO - 1, np.inf
-    for place in range(tree.marks[ORDERED]):
-        node = tree.root[place] + ZERO
+    for i in range(tree.used[0].root):
+        node = root[i] + ZERO
         if node < 0:
             continue
-        way = distance(tree, node, record)
-        if way <= tree.keys[node, tree.counts[node] - 1]:
+        way = apart(weights, points[record], centres[node])
+        if way <= leaves[node, sizes[node] - 1].key:
             return node
         if nearest < 0 or way < least:
             nearest, least = node, way
@@ -92,53 +99,55 @@ def search_subtree(tree: Tree, record: int) -> int:
 @inner
 def search_position(tree: Tree, node: int, key: float) -> int:
     """Behind all leaves whose key is not larger."""
-    place = tree.counts[node]
-    while place > 0 and tree.keys[node, place - 1] > key:
-        place -= 1
-    return place
+    leaves, at = tree.leaves, tree.sizes[node]
+    while at > 0 and leaves[node, at - 1].key > key:
+        at -= 1
+    return at
 
 
 @inner
 def recentre(tree: Tree, node: int) -> None:
     """The centre of a node's leaves, and the leaves in the order of their keys."""
-    size = tree.counts[node]
-    for axis in range(len(tree.weights)):
+    points, weights, centres, leaves, size = tree.points, tree.weights, tree.centres, tree.leaves, tree.sizes[node]
+    for axis in range(len(weights)):
         total = 0.0
-        for place in range(size):
-            total += tree.points[tree.leaves[node, place], axis]
-        tree.centres[node, axis] = total / size
-    for place in range(size):
-        record = tree.leaves[node, place]
-        key = distance(tree, node, record + ZERO)
-        at = place
-        while at > 0 and tree.keys[node, at - 1] > key:
-            tree.keys[node, at], tree.leaves[node, at] = tree.keys[node, at - 1], tree.leaves[node, at - 1]
+        for i in range(size):
+            total += points[leaves[node, i].record, axis]
+        centres[node, axis] = total / size
+    for i in range(size):
+        record = leaves[node, i].record
+        key = apart(weights, points[record], centres[node])
+        at = i
+        while at > 0 and leaves[node, at - 1].key > key:
+            leaves[node, at] = leaves[node, at - 1]
             at -= 1
-        tree.keys[node, at], tree.leaves[node, at] = key, record
+        leaves[node, at].record, leaves[node, at].key = record, key
 
 
 @inner
 def put_leaf(tree: Tree, node: int, record: int) -> None:
     """A leaf at the place that its key gives it."""
+    leaves = tree.leaves
     key = distance(tree, node, record)
     at = search_position(tree, node, key)
-    for place in range(tree.counts[node], at, -1):
-        tree.keys[node, place], tree.leaves[node, place] = tree.keys[node, place - 1], tree.leaves[node, place - 1]
-    tree.keys[node, at], tree.leaves[node, at] = key, record
-    tree.counts[node] += 1
+    for i in range(tree.sizes[node], at, -1):
+        leaves[node, i] = leaves[node, i - 1]
+    leaves[node, at].record, leaves[node, at].key = record, key
+    tree.sizes[node] += 1
     tree.labels[record] = node
 
 
 @inner
-def insert_node(tree: Tree, k: int, node: int, record: int) -> None:
+def insert_node(tree: Tree, node: int, record: int) -> None:
     """A record joins a node, which is split if it has 2k leaves then."""
     put_leaf(tree, node, record)
-    if tree.counts[node] == 2 * k:
+    k, leaves = tree.k, tree.leaves
+    if tree.sizes[node] == 2 * k:
         new = new_node(tree)
-        for place in range(k):
-            tree.leaves[new, place] = tree.leaves[node, k + place]
-            tree.labels[tree.leaves[new, place]] = new
-        tree.counts[node] = tree.counts[new] = k
+        for i in range(k):
+            leaves[new, i].record = leaves[node, k + i].record
+            tree.labels[leaves[new, i].record] = new
+        tree.sizes[node] = tree.sizes[new] = k
         recentre(tree, new)
     recentre(tree, node)
 
@@ -146,57 +155,58 @@ def insert_node(tree: Tree, k: int, node: int, record: int) -> None:
 @inner
 def new_node(tree: Tree) -> int:
     """A node without leaves, the last of the root."""
-    tree.marks[SPARE] -= 1
-    node = tree.spare[tree.marks[SPARE]] + ZERO
+    tree.used[0].spare -= 1
+    node = tree.spare[tree.used[0].spare] + ZERO
     enlist(tree, node)
     return node
 
 
 @inner
 def enlist(tree: Tree, node: int) -> None:
-    tree.root[tree.marks[ORDERED]] = node
-    tree.marks[ORDERED] += 1
-    tree.counts[node] = 0
+    tree.root[tree.used[0].root] = node
+    tree.used[0].root += 1
+    tree.sizes[node] = 0
 
 
 @inner
 def take_leaf(tree: Tree, record: int) -> int:
     """A record leaves its node; which one."""
-    node = tree.labels[record] + ZERO
-    place = 0
-    while tree.leaves[node, place] != record:
-        place += 1
-    tree.counts[node] -= 1
-    for later in range(place, tree.counts[node]):
-        tree.leaves[node, later], tree.keys[node, later] = tree.leaves[node, later + 1], tree.keys[node, later + 1]
+    leaves, node = tree.leaves, tree.labels[record] + ZERO
+    at = 0
+    while leaves[node, at].record != record:
+        at += 1
+    tree.sizes[node] -= 1
+    for i in range(at, tree.sizes[node]):
+        leaves[node, i] = leaves[node, i + 1]
     tree.labels[record] = -1
     return node
 
 
 @inner
-def delete_node(tree: Tree, k: int, record: int) -> None:
+def delete_node(tree: Tree, record: int) -> None:
     """A record leaves the tree; what is left of a node that has become too small is merged into another."""
     node = take_leaf(tree, record)
-    if tree.counts[node] == 0:
+    if tree.sizes[node] == 0:
         drop(tree, node)
         return
     recentre(tree, node)
-    if tree.counts[node] < k:
-        other = partner(tree, k, node)
+    if tree.sizes[node] < tree.k:
+        other = partner(tree, node)
         if other >= 0:
-            merge(tree, k, node, other)
+            merge(tree, node, other)
 
 
 @inner
-def partner(tree: Tree, k: int, node: int) -> int:
+def partner(tree: Tree, node: int) -> int:
     """The nearest node with k leaves, else the nearest of all; −1 if there is no other."""
+    root, weights, centres, sizes = tree.root, tree.weights, tree.centres, tree.sizes
     full, nearest, least_full, least = ZERO - 1, ZERO - 1, np.inf, np.inf
-    for place in range(tree.marks[ORDERED]):
-        other = tree.root[place] + ZERO
+    for i in range(tree.used[0].root):
+        other = root[i] + ZERO
         if other < 0 or other == node:
             continue
-        way = apart(tree.weights, tree.centres[node], tree.centres[other])
-        if tree.counts[other] == k and way < least_full:
+        way = apart(weights, centres[node], centres[other])
+        if sizes[other] == tree.k and way < least_full:
             full, least_full = other, way
         if way < least:
             nearest, least = other, way
@@ -204,53 +214,54 @@ def partner(tree: Tree, k: int, node: int) -> int:
 
 
 @inner
-def merge(tree: Tree, k: int, node: int, other: int) -> None:
-    records = tree.leaves[node, : tree.counts[node]].copy()
+def merge(tree: Tree, node: int, other: int) -> None:
+    leaves = tree.leaves[node, : tree.sizes[node]].copy()
     drop(tree, node)
-    for record in records:
-        insert_node(tree, k, other, record + ZERO)
+    for i in range(len(leaves)):
+        insert_node(tree, other, leaves[i].record + ZERO)
 
 
 @inner
 def drop(tree: Tree, node: int) -> None:
-    tree.counts[node] = 0
-    tree.spare[tree.marks[SPARE]] = node
-    tree.marks[SPARE] += 1
-    for place in range(tree.marks[ORDERED]):
-        if tree.root[place] == node:
-            tree.root[place] = -1
+    root, used = tree.root, tree.used
+    tree.sizes[node] = 0
+    tree.spare[used[0].spare] = node
+    used[0].spare += 1
+    for i in range(used[0].root):
+        if root[i] == node:
+            root[i] = -1
 
 
 @kernel
-def follow(tree: Tree, k: int, what: int, records: Ints, replaced: Ints) -> None:
+def follow(tree: Tree, what: int, records: Ints, replaced: Ints) -> None:
     """Insert or delete records one after the other. `replaced[i]`: the record that records[i] is the new version of."""
     for i in range(len(records)):
         record = records[i] + ZERO
         if what == DELETE:
-            delete_node(tree, k, record)
+            delete_node(tree, record)
             continue
         old = replaced[i] + ZERO
         if old >= 0:
             node = tree.labels[old] + ZERO
-            if distance(tree, node, record) <= tree.keys[node, tree.counts[node] - 1]:
+            if distance(tree, node, record) <= tree.leaves[node, tree.sizes[node] - 1].key:
                 take_leaf(tree, old)
                 put_leaf(tree, node, record)
                 recentre(tree, node)
                 continue
-            delete_node(tree, k, old)
+            delete_node(tree, old)
         node = search_subtree(tree, record)
         if node < 0:
             node = new_node(tree)
-            tree.leaves[node, 0], tree.counts[node], tree.labels[record] = record, 1, node
+            tree.leaves[node, 0].record, tree.sizes[node], tree.labels[record] = record, 1, node
             recentre(tree, node)
         else:
-            insert_node(tree, k, node, record)
+            insert_node(tree, node, record)
 
 
 @kernel
-def begin(tree: Tree, k: int, order: Ints, ends: Longs, numbers: Ints) -> None:
+def begin(tree: Tree, order: Ints, ends: Longs, numbers: Ints) -> None:
     """Nodes of these numbers with the records order[ends[i − 1]:ends[i]]; those with 2k and more are split."""
-    start = 0
+    start, k = 0, tree.k
     for node in numbers:
         enlist(tree, node + ZERO)
     for i in range(len(ends)):
@@ -268,15 +279,16 @@ def begin(tree: Tree, k: int, order: Ints, ends: Longs, numbers: Ints) -> None:
 
 @inner
 def sort_by_distance(tree: Tree, records: Ints, keys: Floats) -> None:
-    centre = np.zeros(len(tree.weights))
+    points, weights = tree.points, tree.weights
+    centre = np.zeros(len(weights))
     for record in records:
         for axis in range(len(centre)):
-            centre[axis] += tree.points[record, axis] / len(records)
+            centre[axis] += points[record, axis] / len(records)
     for i in range(len(records)):
         record, key = records[i], 0.0
         for axis in range(len(centre)):
-            apart = tree.points[record, axis] - centre[axis]
-            key += tree.weights[axis] * apart * apart
+            way = points[record, axis] - centre[axis]
+            key += weights[axis] * way * way
         at = i
         while at > 0 and keys[at - 1] > key:
             keys[at], records[at] = keys[at - 1], records[at - 1]
@@ -286,11 +298,21 @@ def sort_by_distance(tree: Tree, records: Ints, keys: Floats) -> None:
 
 @inner
 def fill(tree: Tree, records: Ints, node: int) -> None:
-    for place in range(len(records)):
-        tree.leaves[node, place] = records[place]
-        tree.labels[records[place]] = node
-    tree.counts[node] = len(records)
+    leaves = tree.leaves
+    for i in range(len(records)):
+        leaves[node, i].record = records[i]
+        tree.labels[records[i]] = node
+    tree.sizes[node] = len(records)
     recentre(tree, node)
+
+
+@kernel
+def merge_small(tree: Tree, node: int) -> None:
+    if tree.sizes[node] == 0 or tree.sizes[node] >= tree.k:
+        return
+    other = partner(tree, node)
+    if other >= 0:
+        merge(tree, node, other)
 
 
 class SimilarBTree:
@@ -312,18 +334,18 @@ class SimilarBTree:
         points = np.zeros((len(labels), axes))
         points[there] = self._points(live.codes[there])
         self.tree = Tree(
+            k=live.k,
             points=points,
             weights=weights / max(weights.max(initial=0.0), 1e-300),
             labels=labels,
             root=np.full(room + len(sizes), -1, np.int32),
-            counts=np.zeros(room, np.int64),
+            sizes=np.zeros(room, np.int64),
             centres=np.zeros((room, axes)),
-            leaves=np.zeros((room, 2 * live.k), np.int32),
-            keys=np.zeros((room, 2 * live.k)),
+            leaves=np.zeros((room, 2 * live.k), LEAF),
             spare=grow(spare, room),
-            marks=np.array([len(spare), 0]),
+            used=np.array([(0, len(spare))], USED),
         )
-        begin(self.tree, live.k, order, np.cumsum(sizes), numbers.astype(np.int32))
+        begin(self.tree, order, np.cumsum(sizes), numbers.astype(np.int32))
         self._merge_small()
 
     def _points(self, codes: Codes) -> Floats:
@@ -343,11 +365,11 @@ class SimilarBTree:
 
     def _merge_small(self) -> None:
         """Groups that were too small from the beginning."""
-        for node in np.flatnonzero((self.tree.counts > 0) & (self.tree.counts < self.live.k)):
-            merge_small(self.tree, self.live.k, int(node))
+        sizes = self.tree.sizes
+        for node in np.flatnonzero((sizes > 0) & (sizes < self.live.k)):
+            merge_small(self.tree, int(node))
 
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
-        live = self.live
         updated = np.isin(gone, replaced)
         self._follow_books()
         self._make_room(gone, come)
@@ -357,40 +379,40 @@ class SimilarBTree:
             progress.stage(stage, len(records))
             for first in range(0, len(records), RECORDS_PER_TURN):
                 some = slice(first, first + RECORDS_PER_TURN)
-                follow(self.tree, live.k, what, records[some], replaced[some] if what == INSERT else nothing)
+                follow(self.tree, what, records[some], replaced[some] if what == INSERT else nothing)
                 progress.advance(len(records[some]))
 
     def _make_room(self, gone: Ints, come: Ints) -> None:
         """Room for those who come, and for the nodes that all of them may make; their points."""
         live, tree = self.live, self.tree
+        used = tree.used[0]
         new = len(come) + len(gone) + 1  # a node is made by a split, and each of them makes one at most
-        root = tree.root[: tree.marks[ORDERED]]
+        root = tree.root[: used["root"]]
         root = root[root >= 0]
-        room = len(tree.counts)
-        if new > tree.marks[SPARE]:
+        room, spare = len(tree.sizes), tree.spare[: used["spare"]]
+        if new > len(spare):
             numbers = np.arange(room, room + max(new, room // 4), dtype=np.int32)
             room += len(numbers)
-            spare = np.concatenate([numbers[::-1], tree.spare[: tree.marks[SPARE]]])
-            tree = tree._replace(
-                counts=grow(tree.counts, room),
-                centres=grow(tree.centres, room),
-                leaves=grow(tree.leaves, room),
-                keys=grow(tree.keys, room),
-                spare=grow(spare, room),
-                marks=np.array([len(spare), 0]),
-            )
-        tree.marks[ORDERED] = len(root)
-        tree = tree._replace(root=grow(root, room + new, -1))
+            spare = np.concatenate([numbers[::-1], spare])
         points = grow(tree.points, len(live.labels))
         points[come] = self._points(live.codes[come])
-        self.tree = tree._replace(labels=live.labels, points=points)
+        self.tree = tree.replace(
+            points=points,
+            labels=live.labels,
+            root=grow(root, room + new, -1),
+            sizes=grow(tree.sizes, room),
+            centres=grow(tree.centres, room),
+            leaves=grow(tree.leaves, room),
+            spare=grow(spare, room),
+            used=np.array([(len(root), len(spare))], USED),
+        )
 
     def n_groups(self) -> int:
-        return int((self.tree.counts > 0).sum())
+        return int((self.tree.sizes > 0).sum())
 
     def publishable(self) -> bool:
-        counts = self.tree.counts[self.tree.counts > 0]
-        return bool((counts >= self.live.k).all())
+        sizes = self.tree.sizes[self.tree.sizes > 0]
+        return bool((sizes >= self.live.k).all())
 
     def loss(self) -> float:
         return self.live.loss()
@@ -400,18 +422,18 @@ class SimilarBTree:
 
     def renumbered(self, places: Ints) -> None:
         tree, live = self.tree, self.live
-        alive = np.flatnonzero(places >= 0)
-        self.tree = tree._replace(
-            points=grow(tree.points[alive], len(live.labels)), labels=live.labels, leaves=places[tree.leaves]
-        )
+        leaves = tree.leaves.copy()
+        leaves["record"] = places[leaves["record"]]
+        points = grow(tree.points[np.flatnonzero(places >= 0)], len(live.labels))
+        self.tree = tree.replace(points=points, labels=live.labels, leaves=leaves)
 
     def check(self) -> None:
         """Recompute everything; raise InternalError where it is not what it should be."""
         tree, live = self.tree, self.live
         seen: list[int] = []
-        for node in np.flatnonzero(tree.counts).tolist():
-            size = int(tree.counts[node])
-            leaves, keys = tree.leaves[node, :size], tree.keys[node, :size]
+        for node in np.flatnonzero(tree.sizes).tolist():
+            size = int(tree.sizes[node])
+            leaves, keys = tree.leaves["record"][node, :size], tree.leaves["key"][node, :size]
             seen += leaves.tolist()
             centre = tree.points[leaves].mean(axis=0)
             apart = np.sqrt(((tree.points[leaves] - centre) ** 2 * tree.weights).sum(axis=1))
@@ -420,21 +442,12 @@ class SimilarBTree:
                 and np.allclose(apart, keys)
                 and bool((np.diff(keys) >= 0).all())
                 and bool((tree.labels[leaves] == node).all())
-                and (tree.root[: tree.marks[ORDERED]] == node).sum() == 1
+                and (tree.root[: tree.used["root"][0]] == node).sum() == 1
             )
             if not fine:
                 raise InternalError("a node of the similar-B-tree is not what its leaves make it.")
         if sorted(seen) != np.flatnonzero(live.labels >= 0).tolist():
             raise InternalError("the similar-B-tree does not have every record once.")
-
-
-@kernel
-def merge_small(tree: Tree, k: int, node: int) -> None:
-    if tree.counts[node] == 0 or tree.counts[node] >= k:
-        return
-    other = partner(tree, k, node)
-    if other >= 0:
-        merge(tree, k, node, other)
 
 
 def places_on_scale(book: CodeBook, before: tuple[CodeBook, Floats] | None) -> Floats:

@@ -132,7 +132,7 @@ class LiveTable:
 
     def recode(self, moved: Sequence[Ints | None]) -> None:
         """Codes have new names, in the same order: those of each column that has any."""
-        from shoal.boxes.recoding import new_names, renamed  # loads Numba
+        from shoal.boxes.group_tree.recode import new_names, renamed  # loads Numba
 
         codes = np.empty_like(self.codes)  # a snapshot has the old ones
         renamed(new_names(moved), self.codes, self.used, codes)

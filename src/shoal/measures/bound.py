@@ -44,17 +44,17 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     Whatever else is asked of groups leaves fewer partitions, and the bound holds. Where k counts people it holds as
     well: k people have k records at least. Unweighted, as Total-IL is. Rounding is all that could lift it above a loss.
     """
-    from shoal.boxes.neighbours import company_costs, neighbour_costs  # loads Numba
-    from shoal.boxes.record_tree import record_tree
+    from shoal.boxes.record_tree.bounds import company_costs, neighbour_costs  # loads Numba
+    from shoal.boxes.record_tree.build import record_tree
 
     points, counts = np.unique(records.codes, axis=0, return_counts=True)
     costs = cost_tables(records.books, "il", weighted=False)
     tree = record_tree(np.ascontiguousarray(points), np.zeros(len(points)), costs, far=False)
-    least = neighbour_costs(tree, counts, costs, k)
+    least = neighbour_costs(tree, counts, k)
     if k > 1 and len(points) * k <= MOST_COMPANY:
-        least = least + company_costs(tree, counts, costs, k, least, OWN_WEIGHT)
+        least = least + company_costs(tree, counts, k, least, OWN_WEIGHT)
     bound = float(counts @ least)
-    return bound - _most(least - costs.full.sum(), counts, withheld) if withheld else bound
+    return bound - _most(least - costs.full, counts, withheld) if withheld else bound
 
 
 def _most(values: NDArray[np.float64], counts: NDArray[np.int64], several: int) -> float:

@@ -215,5 +215,5 @@ def _add_diameter(report: Report, records: Records, partition: Partition) -> Non
     costs = cost_tables(records.books, "il", weighted=False)
     found = diameters(partition.codes, order, np.cumsum(partition.sizes), costs)
     withheld = len(records) - len(partition.codes)
-    report.totals["diameter"] = float(partition.sizes @ found) + withheld * float(costs.full.sum())
+    report.totals["diameter"] = float(partition.sizes @ found) + withheld * costs.full
     report.shares["diameter"] = report.totals["diameter"] / (len(records) * len(records.books))

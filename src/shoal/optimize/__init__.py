@@ -21,7 +21,7 @@ Optimizer = Callable[[Ints, Ints, CostTables, Privacy, Progress], Ints]
 
 
 def _refine(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
-    from shoal.optimize.refine import run
+    from shoal.optimize.refine.refiner import run
 
     return run(codes, labels, costs, privacy, progress)
 

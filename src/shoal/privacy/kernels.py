@@ -1,7 +1,7 @@
 """Whether one group satisfies the rules, for kernels.
 
-A group's values of one column come as a run: the codes that occur (ascending, where closeness is asked), and how many
-people (records, where people are not counted) have each.
+A group's values of one column come as a run (`rules.RUN`): the codes that occur (ascending, where closeness is asked),
+and how many people (records, where people are not counted) have each.
 
 Decisions. A person with several values in a group counts for each of them, and once among the people: the share of a
 value is that of the people who have it. Entropy, recursive diversity and closeness, which need shares that add up to
@@ -14,51 +14,34 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.compiling import inlined, kernel
-from shoal.privacy.tables import (
-    DISTINCT,
-    ENTROPY,
-    EQUAL,
-    FREQUENCY,
-    HIERARCHICAL,
-    ORDERED,
-    RECURSIVE,
-    SHARE,
-    Layout,
-    PrivacyTables,
-)
+from shoal.compiling import ZERO, inner
+from shoal.privacy.rules import Rows, Rules
+from shoal.privacy.tables import DISTINCT, ENTROPY, EQUAL, FREQUENCY, HIERARCHICAL, ORDERED, RECURSIVE, SHARE
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 TOLERANCE = 1e-9
-STEPS = 8  # from so many places on a binary search is cheaper than walking
-
-# Plain numbers, for Numba.
-(
-    VALUES, SIZE, FIRST, SHARES, SUMS, SUMS_OF_SUMS, DEPTH, PATHS, WEIGHTS, NODE_SHARES, TREE_TOTAL, IN_ORDER
-) = map(int, Layout)  # fmt: skip
+STEPS = 8  # from so many ranks on a binary search is cheaper than walking
 
 
-@inlined
-def column_lacks(tables: PrivacyTables, j: int, values: Ints, counts: Longs, length: int, people: int) -> int:
+@inner
+def column_lacks(rules: Rules, j: int, run: Rows, people: int) -> int:
     """How many records at least would have to come or go before a run of column j can satisfy its rules; 0: it does.
 
     A group without people satisfies all.
     """
     if people == 0:
         return 0
-    for rule in range(len(tables.rules)):
-        if tables.rules[rule, 1] == j:
-            found = reached(tables, rule, values, counts, length, people)
-            if not satisfies(tables, rule, found):
-                return moves_needed(tables, rule, found, counts, length, people)
+    asked = rules.rules
+    for i in range(len(asked)):
+        if asked[i].column == j:
+            found = reached(rules, i, run, people)
+            if not satisfies(rules, i, found):
+                return moves_needed(rules, i, found, run, people)
     return 0
 
 
-@inlined
-def moves_needed(tables: PrivacyTables, rule: int, found: float, counts: Longs, length: int, people: int) -> int:
+@inner
+def moves_needed(rules: Rules, i: int, found: float, run: Rows, people: int) -> int:
     """How many records at least must join or leave a group before it can satisfy a rule that it does not. At least 1.
 
     A record that joins raises a count and the people by at most one; one that leaves lowers them by at most one. It
@@ -66,13 +49,14 @@ def moves_needed(tables: PrivacyTables, rule: int, found: float, counts: Longs, 
     most (1 + log total) / (total − 1), and it takes half of the group to halve the total. Where a value is everybody's,
     one record may be enough.
     """
-    kind, bound = tables.rules[rule, 0], tables.bounds[rule, 0]
-    total, largest = 0, 0
-    for place in range(length):
-        total += counts[place]
-        largest = max(largest, counts[place])
+    rule = rules.rules[i]
+    kind, bound = rule.kind, rule.bound
+    total, largest = ZERO, ZERO
+    for at in range(len(run)):
+        total += run[at].count
+        largest = max(largest, run[at].count)
     moves = 1.0
-    if tables.by_people and largest == people and kind in (ENTROPY, DISTINCT, RECURSIVE):
+    if rules.by_people and largest == people and kind in (ENTROPY, DISTINCT, RECURSIVE):
         return 1
     if kind == DISTINCT:
         moves = bound - found
@@ -80,75 +64,76 @@ def moves_needed(tables: PrivacyTables, rule: int, found: float, counts: Longs, 
         lacking = math.log(bound / found)
         moves = min(total / 2, lacking * (total / 2 - 1) / (1 + math.log(1.5 * total)))
     elif kind == RECURSIVE:
-        moves = (largest - tables.bounds[rule, 1] * largest / found) / (1 + tables.bounds[rule, 1])
+        moves = (largest - rule.c * largest / found) / (1 + rule.c)
     elif kind in (FREQUENCY, SHARE):
         share = 1 / found if kind == FREQUENCY else found
         most = 1 / bound if kind == FREQUENCY else bound
         excess = people * (share - most)
-        leaving = excess if tables.by_people else excess / (1 - most)
+        leaving = excess if rules.by_people else excess / (1 - most)
         moves = min(leaving, excess / most) if most > 0 else leaving
     elif kind in (EQUAL, ORDERED, HIERARCHICAL):
         moves = (found - bound) * total / (1 + found - bound)
     return max(1, math.ceil(moves - 1e-6))
 
 
-@inlined
-def satisfies(tables: PrivacyTables, rule: int, found: float) -> bool:
+@inner
+def satisfies(rules: Rules, i: int, found: float) -> bool:
     """Whether what a group reaches is enough."""
-    kind, bound = tables.rules[rule, 0], tables.bounds[rule, 0]
-    if kind in (FREQUENCY, ENTROPY, DISTINCT):
-        return found >= bound * (1 - TOLERANCE)
-    if kind == RECURSIVE:
-        return found < tables.bounds[rule, 1] * (1 - TOLERANCE)
-    return found <= bound + TOLERANCE
+    rule = rules.rules[i]
+    if rule.kind in (FREQUENCY, ENTROPY, DISTINCT):
+        return found >= rule.bound * (1 - TOLERANCE)
+    if rule.kind == RECURSIVE:
+        return found < rule.c * (1 - TOLERANCE)
+    return found <= rule.bound + TOLERANCE
 
 
-@inlined
-def reached(tables: PrivacyTables, rule: int, values: Ints, counts: Longs, length: int, people: int) -> float:
+@inner
+def reached(rules: Rules, i: int, run: Rows, people: int) -> float:
     """What a run reaches under a rule: the ℓ it has, the c it needs, its distance t or its largest share."""
-    kind, j = tables.rules[rule, 0], tables.rules[rule, 1]
-    total, largest = 0, 0
-    for place in range(length):
-        total += counts[place]
-        largest = max(largest, counts[place])
+    rule = rules.rules[i]
+    kind, j = rule.kind, rule.column
+    total, largest = ZERO, ZERO
+    for at in range(len(run)):
+        total += run[at].count
+        largest = max(largest, run[at].count)
     if kind == SHARE:
         most = 0
-        for place in range(length):
-            if tables.rules[rule, 2] < 0 or tables.rules[rule, 2] == values[place]:
-                most = max(most, counts[place])
+        for at in range(len(run)):
+            if rule.value < 0 or rule.value == run[at].value:
+                most = max(most, run[at].count)
         return most / people
     if kind == EQUAL:
-        return equal_distance(tables, j, values, counts, length, total)
+        return equal_distance(rules, j, run, total)
     if kind == ORDERED:
-        return ordered_distance(tables, j, values, counts, length, total)
+        return ordered_distance(rules, j, run, total)
     if kind == HIERARCHICAL:
-        return hierarchical_distance(tables, j, values, counts, length, total)
-    everybodys = tables.by_people and largest == people and tables.bounds[rule, 0] > 1
+        return hierarchical_distance(rules, j, run, total)
+    everybodys = rules.by_people and largest == people and rule.bound > 1
     if kind == FREQUENCY:
         return people / largest
     if kind == DISTINCT:
-        return 1.0 if everybodys else float(length)
+        return 1.0 if everybodys else float(len(run))
     if kind == ENTROPY:
         if everybodys:
             return 1.0
         entropy = math.log(total)
-        for place in range(length):
-            entropy -= counts[place] * math.log(counts[place]) / total
+        for at in range(len(run)):
+            entropy -= run[at].count * math.log(run[at].count) / total
         return math.exp(entropy)
     if everybodys:
         return math.inf
-    tail = total - most_common(counts, length, int(tables.bounds[rule, 0]) - 1)
+    tail = total - most_common(run, int(rule.bound) - 1)
     return largest / tail if tail > 0 else math.inf
 
 
-@kernel
-def most_common(counts: Longs, length: int, several: int) -> int:
-    """How many have one of the `several` most common values."""
+@inner
+def most_common(run: Rows, n_values: int) -> int:
+    """How many have one of the `n_values` most common values."""
     found, last, ties = 0, np.iinfo(np.int64).max, 0
-    for _ in range(min(several, length)):  # the next largest: a tie of the last, or the largest below it
+    for _ in range(min(n_values, len(run))):  # the next largest: a tie of the last, or the largest below it
         largest, times = 0, 0
-        for place in range(length):
-            count = counts[place]
+        for at in range(len(run)):
+            count = run[at].count
             if count == last:
                 times += 1
             elif largest < count < last:
@@ -161,71 +146,74 @@ def most_common(counts: Longs, length: int, several: int) -> int:
     return found
 
 
-@kernel
-def equal_distance(tables: PrivacyTables, j: int, values: Ints, counts: Longs, length: int, total: int) -> float:
+@inner
+def equal_distance(rules: Rules, j: int, run: Rows, total: int) -> float:
     """Half the difference of two distributions; summed over what the group has more of."""
+    shares = rules.numbers[rules.columns[j].shares :]
     moved = 0.0
-    for place in range(length):
-        moved += max(0.0, counts[place] / total - tables.numbers[tables.layout[j, SHARES] + values[place]])
+    for at in range(len(run)):
+        moved += max(0.0, run[at].count / total - shares[run[at].value])
     return moved
 
 
-@kernel
-def ordered_distance(tables: PrivacyTables, j: int, values: Ints, counts: Longs, length: int, total: int) -> float:
-    """Σ |difference of the cumulated shares| / (places − 1), over all places of the table.
+@inner
+def ordered_distance(rules: Rules, j: int, run: Rows, total: int) -> float:
+    """Σ |difference of the cumulated shares| / (ranks − 1), over all ranks of the table.
 
     Between two values of the group its own cumulated share stands still while the table's grows: one binary search
     finds where they cross, and sums of sums give both parts; neighbouring values need no search. A group of ten costs
     the same whatever the domain.
     """
-    size, first = tables.layout[j, SIZE], tables.layout[j, FIRST]
+    column = rules.columns[j]
+    size, first = column.size, column.first
     if size - first < 2:
         return 0.0
-    sums, sums_of_sums = tables.layout[j, SUMS], tables.layout[j, SUMS_OF_SUMS]
+    sums, sums_of_sums = rules.numbers[column.sums :], rules.numbers[column.sums_of_sums :]
     distance, cumulated = 0.0, 0.0
-    at = first
-    for place in range(length + 1):
-        to = np.int64(values[place]) if place < length else size - 1
-        if to - at < STEPS:
-            while at < to:
-                distance += abs(tables.numbers[sums + at] - cumulated)
-                at += 1
+    rank = first
+    for at in range(len(run) + 1):
+        to = run[at].value if at < len(run) else size - 1
+        if to - rank < STEPS:
+            while rank < to:
+                distance += abs(sums[rank] - cumulated)
+                rank += 1
         else:
-            low, high = at, to
-            while low < high:  # the first place of at..to where the table's share is above the group's
+            low, high = rank, to
+            while low < high:  # the first rank up to `to` where the table's share is above the group's
                 middle = (low + high) // 2
-                if tables.numbers[sums + middle] > cumulated:
+                if sums[middle] > cumulated:
                     high = middle
                 else:
                     low = middle + 1
-            crossing = tables.numbers[sums_of_sums + low]
-            distance += (low - at) * cumulated - (crossing - tables.numbers[sums_of_sums + at])
-            distance += tables.numbers[sums_of_sums + to] - crossing - (to - low) * cumulated
-            at = to
-        if place < length:
-            cumulated += counts[place] / total
+            crossing = sums_of_sums[low]
+            distance += (low - rank) * cumulated - (crossing - sums_of_sums[rank])
+            distance += sums_of_sums[to] - crossing - (to - low) * cumulated
+            rank = to
+        if at < len(run):
+            cumulated += run[at].count / total
     return max(0.0, distance / (size - first - 1))
 
 
-@kernel
-def hierarchical_distance(tables: PrivacyTables, j: int, values: Ints, counts: Longs, length: int, total: int) -> float:
+@inner
+def hierarchical_distance(rules: Rules, j: int, run: Rows, total: int) -> float:
     """Σ weight · |difference of the shares below an edge|: see `tables._tree_tables`.
 
     Edges that the group does not touch stand in the total; the values of one node are neighbours.
     """
-    distance = tables.numbers[tables.layout[j, TREE_TOTAL]]
-    depth = tables.layout[j, DEPTH]
+    column = rules.columns[j]
+    paths, depth = rules.paths[column.paths :], column.depth
+    weights, shares = rules.numbers[column.weights :], rules.numbers[column.node_shares :]
+    distance = column.tree_total
     for step in range(depth):
         node, below = -1, 0.0
-        for place in range(length + 1):
+        for at in range(len(run) + 1):
             here = -1
-            if place < length:
-                here = tables.paths[tables.layout[j, PATHS] + values[place] * depth + step]
-            if here != node or place == length:
+            if at < len(run):
+                here = paths[run[at].value * depth + step]
+            if here != node or at == len(run):
                 if node >= 0:
-                    share = tables.numbers[tables.layout[j, NODE_SHARES] + node]
-                    distance += tables.numbers[tables.layout[j, WEIGHTS] + node] * (abs(below - share) - share)
+                    distance += weights[node] * (abs(below - shares[node]) - shares[node])
                 node, below = here, 0.0
-            if place < length:
-                below += counts[place] / total
+            if at < len(run):
+                below += run[at].count / total
     return max(0.0, distance)

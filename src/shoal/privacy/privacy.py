@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.privacy.requirements import ALPHA, CLOSENESS, Rule
 from shoal.privacy.sensitive import Distribution, SensitiveColumn, sensitive_column
-from shoal.privacy.tables import Ints, Layout, Longs, PrivacyTables, privacy_tables
+from shoal.privacy.tables import Ints, Longs, PrivacyTables, privacy_tables
 from shoal.records.encode import Records
 
 
@@ -84,8 +84,8 @@ class Privacy:
     def distributions(self) -> dict[str, Distribution]:
         """What closeness is measured against, by column: the share of every value; None is missing."""
         kept: dict[str, Distribution] = {}
-        for column, layout in zip(self.columns, self.tables.layout, strict=True):
-            start = layout[Layout.SHARES]
+        for column, row in zip(self.columns, self.tables.columns, strict=True):
+            start = row["shares"]
             shares = self.tables.numbers[start : start + column.size].tolist()
             known: list[tuple[str | None, float]] = list(zip([None, *column.texts], shares, strict=True))
             kept[column.name] = dict(known if column.some_missing else known[1:])
@@ -96,13 +96,9 @@ class Privacy:
         sizes = np.bincount(labels, minlength=groups)
         if not self.asks_more:
             return GroupFacts(sizes, np.zeros((groups, 0)), np.ones((groups, 0), bool))
-        from shoal.privacy.tally import by_group, look_at_groups, new_tally  # loads Numba
+        from shoal.privacy.tally import look_at_groups  # loads Numba
 
-        people, found = np.zeros(groups, np.int64), np.zeros((groups, len(self.rules)))
-        fine = np.zeros((groups, len(self.rules)), bool)
-        ends = np.cumsum(sizes)
-        order = by_group(labels, ends)
-        look_at_groups(self.tables, new_tally(self.tables), order, ends, people, found, fine)
+        people, found, fine = look_at_groups(self.tables, labels, np.cumsum(sizes))
         return GroupFacts(people, found, fine)
 
     def check_feasible(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -15,46 +14,64 @@ from shoal.privacy.sensitive import SensitiveColumn
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.void]  # of named fields
 
 FREQUENCY, ENTROPY, DISTINCT, RECURSIVE, EQUAL, ORDERED, HIERARCHICAL, SHARE = range(8)
 DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
 
-class Layout(IntEnum):
-    """What a column's row of `PrivacyTables.layout` says."""
+COLUMN = np.dtype(
+    [
+        ("values", "i8"),  # where its values begin, in all that is kept by value
+        ("size", "i8"),  # how many there are, missing included
+        ("first", "i8"),  # the first code that has a rank: 0 if anything is missing, else 1
+        ("shares", "i8"),  # where the reference distribution begins in `numbers`, by value
+        ("sums", "i8"),  # the same, summed up
+        ("sums_of_sums", "i8"),  # sums of the sums before each value; one more
+        ("depth", "i8"),  # of its tree
+        ("paths", "i8"),  # where the paths of its values begin in `paths`: nodes below the root, −1 beyond
+        ("weights", "i8"),  # where the weights of its tree's nodes begin in `numbers`: half of each edge's
+        ("node_shares", "i8"),  # where the reference distribution's shares below each node begin
+        ("tree_total", "f8"),  # Σ weight · share
+        ("in_order", "?"),  # whether runs of it must be in ascending order: closeness asks for it
+    ],
+    align=True,
+)
+RULE = np.dtype(
+    [
+        ("kind", "i8"),
+        ("column", "i8"),
+        ("value", "i8"),  # that alpha is about; −1: every value
+        ("bound", "f8"),  # ℓ, t or α
+        ("c", "f8"),  # of recursive diversity
+    ],
+    align=True,
+)
 
-    VALUES = 0  # where its values begin, in all that is kept by value
-    SIZE = 1  # how many there are, missing included
-    FIRST = 2  # the first code that counts as a place: 0 if anything is missing, else 1
-    SHARES = 3  # where the reference distribution begins in `numbers`, by value
-    SUMS = 4  # the same, summed up
-    SUMS_OF_SUMS = 5  # sums of the sums before each value; one more
-    DEPTH = 6  # of its tree
-    PATHS = 7  # where the paths of its values begin in `paths`: nodes below the root, −1 beyond
-    WEIGHTS = 8  # where the weights of its tree's nodes begin in `numbers`: half of what the edge above stands for
-    NODE_SHARES = 9  # the reference distribution's shares below each node
-    TREE_TOTAL = 10  # Σ weight · share
-    IN_ORDER = 11  # whether runs of it must be in ascending order: closeness asks for it
 
+class RecordCodes(NamedTuple):
+    """The sensitive values of the records, and whose they are."""
 
-class PrivacyTables(NamedTuple):
-    """What kernels need to know of people, sensitive values and rules.
-
-    Few arrays, because a kernel takes as long to compile as it has arguments: what belongs to one column lies in
-    `numbers` and `paths`, where `layout` says.
-    """
-
-    k: int
-    by_people: bool
+    by_people: bool  # whether people are counted, of whom one may have several records
     values: Ints  # (records, columns): sensitive codes
     # (records, 1 + columns): a number for the person, and one for person and value in each column; no number is used
     # for two of them. Empty unless people are counted.
     whose: Ints
     pair_values: Ints  # the value of each of these numbers (of persons: none)
-    layout: Longs  # (columns, Layout)
-    rules: Ints  # (rules, 3): kind, column, and the value that alpha is about (−1: every value)
-    bounds: Floats  # (rules, 2): ℓ, t or α; and c of recursive diversity
-    numbers: Floats
+
+
+class PrivacyTables(NamedTuple):
+    """What kernels need to know of people, sensitive values and rules."""
+
+    asked: bool  # whether more is asked than k records
+    k: int
+    by_people: bool  # this and the next three: see `RecordCodes`
+    values: Ints
+    whose: Ints
+    pair_values: Ints
+    columns: Rows  # COLUMN
+    rules: Rows  # RULE
+    numbers: Floats  # of all columns: see COLUMN
     paths: Ints
 
 
@@ -78,65 +95,50 @@ def privacy_tables(
     shares = [
         column.reference(_counts(column.codes, pair, column.size)) for column, pair in zip(columns, pairs, strict=True)
     ]
-    return tables_over(k, rules, columns, shares, people is not None, values, whose, np.concatenate(pair_values))
+    codes = RecordCodes(people is not None, values, whose, np.concatenate(pair_values))
+    return tables_over(k, rules, columns, shares, codes)
 
 
 def tables_over(
-    k: int,
-    rules: Sequence[Rule],
-    columns: Sequence[SensitiveColumn],
-    shares: Sequence[Floats],
-    by_people: bool,
-    values: Ints,
-    whose: Ints,
-    pair_values: Ints,
+    k: int, rules: Sequence[Rule], columns: Sequence[SensitiveColumn], shares: Sequence[Floats], codes: RecordCodes
 ) -> PrivacyTables:
     """The tables over arrays that are there already. `shares`: each column's reference distribution, by code."""
     names = [column.name for column in columns]
     compared = {rule.column for rule in rules if rule.model == CLOSENESS}
-    layout, numbers_kept, paths = _column_tables(columns, compared, shares)
-    return PrivacyTables(
-        k=k,
-        by_people=by_people,
-        values=values,
-        whose=whose,
-        pair_values=pair_values,
-        layout=layout,
-        rules=np.array([_rule(rule, names, columns) for rule in rules], np.int32).reshape(-1, 3),
-        bounds=np.array([[rule.bound, rule.c] for rule in rules], np.float64).reshape(-1, 2),
-        numbers=numbers_kept,
-        paths=paths,
-    )
+    rows, numbers, paths = _column_tables(columns, compared, shares)
+    asked = bool(rules) or codes.by_people
+    rule_rows = np.array([_rule(rule, names, columns) for rule in rules], RULE)
+    return PrivacyTables(asked, k, *codes, rows, rule_rows, numbers, paths)
 
 
 def _column_tables(
     columns: Sequence[SensitiveColumn], compared: Collection[str], distributions: Sequence[Floats]
-) -> tuple[Longs, Floats, Ints]:
-    """`layout`, `numbers` and `paths`."""
-    layout = np.zeros((len(columns), len(Layout)), np.int64)
+) -> tuple[Rows, Floats, Ints]:
+    """`columns`, `numbers` and `paths`."""
+    rows = np.zeros(len(columns), COLUMN)
     numbers: list[Floats] = [np.zeros(0)]
     paths: list[Ints] = [np.zeros(0, np.int32)]
     before = 0
-    for j, (column, shares) in enumerate(zip(columns, distributions, strict=True)):
+    for row, column, shares in zip(rows, columns, distributions, strict=True):
         tree = _tree_tables(column, shares)
-        layout[j, Layout.VALUES], layout[j, Layout.SIZE] = before, column.size
-        layout[j, Layout.IN_ORDER] = column.distance != "equal" and column.name in compared
-        layout[j, Layout.FIRST] = 0 if column.some_missing else 1
-        layout[j, Layout.DEPTH], layout[j, Layout.PATHS] = tree.paths.shape[1], sum(map(len, paths))
+        row["values"], row["size"] = before, column.size
+        row["first"] = 0 if column.some_missing else 1
+        row["in_order"] = column.distance != "equal" and column.name in compared
+        row["depth"], row["paths"] = tree.paths.shape[1], sum(map(len, paths))
+        row["tree_total"] = tree.weights @ tree.shares
         paths.append(tree.paths.ravel())
         sums = np.cumsum(shares)
         for part, kept in (
-            (Layout.SHARES, shares),
-            (Layout.SUMS, sums),
-            (Layout.SUMS_OF_SUMS, np.concatenate([[0.0], np.cumsum(sums)])),
-            (Layout.WEIGHTS, tree.weights),
-            (Layout.NODE_SHARES, tree.shares),
-            (Layout.TREE_TOTAL, np.array([float(tree.weights @ tree.shares)])),
+            ("shares", shares),
+            ("sums", sums),
+            ("sums_of_sums", np.concatenate([[0.0], np.cumsum(sums)])),
+            ("weights", tree.weights),
+            ("node_shares", tree.shares),
         ):
-            layout[j, part] = sum(map(len, numbers))
+            row[part] = sum(map(len, numbers))
             numbers.append(kept)
         before += column.size
-    return layout, np.concatenate(numbers), np.concatenate(paths)
+    return rows, np.concatenate(numbers), np.concatenate(paths)
 
 
 def _counts(values: Ints, pairs: Ints | None, size: int) -> Longs:
@@ -146,17 +148,20 @@ def _counts(values: Ints, pairs: Ints | None, size: int) -> Longs:
     return np.bincount(values, minlength=size)
 
 
-def _rule(rule: Rule, names: Sequence[str], columns: Sequence[SensitiveColumn]) -> list[int]:
-    """Kind, column and value."""
+def _rule(rule: Rule, names: Sequence[str], columns: Sequence[SensitiveColumn]) -> tuple[int, int, int, float, float]:
+    """A RULE."""
     j = names.index(rule.column)
+    value = -1
     if rule.model == CLOSENESS:
-        return [DISTANCES[columns[j].distance], j, -1]
-    if rule.model != ALPHA:
-        return [MODELS.index(rule.model), j, -1]
-    if rule.value is None:
-        return [SHARE, j, -1]
-    code = columns[j].code_of(rule.value)
-    return [SHARE, j, columns[j].size if code is None else code]  # a value that nobody has
+        kind = DISTANCES[columns[j].distance]
+    elif rule.model != ALPHA:
+        kind = MODELS.index(rule.model)
+    else:
+        kind = SHARE
+        if rule.value is not None:
+            code = columns[j].code_of(rule.value)
+            value = columns[j].size if code is None else code  # a value that nobody has
+    return kind, j, value, rule.bound, rule.c
 
 
 class _TreeTables(NamedTuple):

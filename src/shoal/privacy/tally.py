@@ -1,251 +1,239 @@
 """Counting one set of records in two parts, by value: for cuts, splits, and looking at each group once.
 
-All records begin on the right; `to_left` takes one to the left. What is counted is the left part and the whole, so that
-any number of cuts of the same records can be asked about in one walk, and a cut's left part can be cut further without
-being counted again.
+All records begin on the right; `to_left` takes some to the left. What is counted is the left part and the whole, so
+that any number of cuts of the same records can be asked about in one walk, and a cut's left part can be cut further
+without being counted again.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import constant, inlined, kernel
-from shoal.privacy.kernels import IN_ORDER, SIZE, VALUES, column_lacks, reached, satisfies
+from shoal.compiling import constant, inner, kernel
+from shoal.privacy.kernels import column_lacks, reached, satisfies
+from shoal.privacy.rules import Rows, Rules, rules_of
 from shoal.privacy.tables import PrivacyTables
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
-LEFT, RIGHT = constant(0), constant(1)  # in `marks`: people, or records, on either side
-SEEN = 2  # in `marks`, from here on: how many different values of each column occur
-ALL, BOTH = 1, 2  # rows of `counts` beside LEFT
-
-
-class Tally(NamedTuple):
-    """Two parts of a set of records. All zero between uses."""
-
-    # (3, values): how many people, or records, have each value: on the left, in all, and people who have it on both
-    # sides. Columns one after the other.
-    counts: Longs
-    seen: Ints  # the values that occur, each column's from its own place on
-    whose: Ints  # (2, persons and pairs): how many records each has, on the left and in all
-    marks: Longs
-    run_values: Ints  # room for the run of one part and column
-    run_counts: Longs
+LEFT, RIGHT = constant(0), constant(1)
 
 
-def new_tally(tables: PrivacyTables) -> Tally:
-    values = int(tables.layout[:, SIZE].sum())
-    return Tally(
-        counts=np.zeros((3, values), np.int64),
-        seen=np.zeros(values, np.int32),
-        whose=np.zeros((2, len(tables.pair_values)), np.int32),
-        marks=np.zeros(SEEN + len(tables.layout), np.int64),
-        run_values=np.zeros(values, np.int32),
-        run_counts=np.zeros(values, np.int64),
-    )
-
-
-@kernel
-def begin(tables: PrivacyTables, tally: Tally, records: Ints) -> None:
+@inner
+def begin(rules: Rules, records: Ints) -> None:
     """Count these records, all on the right."""
-    for j in range(tables.values.shape[1]):
-        start, seen = tables.layout[j, VALUES], 0
+    tally, values, whose, by_people = rules.tally, rules.values, rules.whose, rules.by_people
+    counts, people, seen = tally.values, tally.whose, tally.seen
+    for j in range(len(rules.columns)):
+        start, n_seen = rules.columns[j].values, 0
         for record in records:
-            if tables.by_people:
-                pair = tables.whose[record, 1 + j]
-                tally.whose[ALL, pair] += 1
-                if tally.whose[ALL, pair] > 1:
+            if by_people:
+                pair = whose[record, 1 + j]
+                people[pair].total += 1
+                if people[pair].total > 1:
                     continue
-            value = tables.values[record, j]
-            if tally.counts[ALL, start + value] == 0:
-                tally.seen[start + seen] = value
-                seen += 1
-            tally.counts[ALL, start + value] += 1
-        if tables.layout[j, IN_ORDER]:
-            tally.seen[start : start + seen].sort()
-        tally.marks[SEEN + j] = seen
-    if not tables.by_people:
-        tally.marks[RIGHT] = len(records)
+            value = values[record, j]
+            if counts[start + value].total == 0:
+                seen[start + n_seen] = value
+                n_seen += 1
+            counts[start + value].total += 1
+        if rules.columns[j].in_order:
+            seen[start : start + n_seen].sort()
+        tally.seen_counts[j] = n_seen
+    sides = tally.people
+    if not by_people:
+        sides[0].right = len(records)
         return
     for record in records:
-        person = tables.whose[record, 0]
-        tally.whose[ALL, person] += 1
-        if tally.whose[ALL, person] == 1:
-            tally.marks[RIGHT] += 1
+        person = whose[record, 0]
+        people[person].total += 1
+        if people[person].total == 1:
+            sides[0].right += 1
 
 
-@kernel
-def to_left(tables: PrivacyTables, tally: Tally, records: Ints) -> None:
-    """Bring records from the right to the left. (Several at once: a call costs as much as its arguments are many.)"""
-    if not tables.by_people:
-        tally.marks[LEFT] += len(records)
-        tally.marks[RIGHT] -= len(records)
-        for j in range(tables.values.shape[1]):
-            start = tables.layout[j, VALUES]
+@inner
+def to_left(rules: Rules, records: Ints) -> None:
+    """Bring records from the right to the left."""
+    tally, values, whose = rules.tally, rules.values, rules.whose
+    counts, people, sides = tally.values, tally.whose, tally.people
+    if not rules.by_people:
+        sides[0].left += len(records)
+        sides[0].right -= len(records)
+        for j in range(len(rules.columns)):
+            start = rules.columns[j].values
             for record in records:
-                tally.counts[LEFT, start + tables.values[record, j]] += 1
+                counts[start + values[record, j]].left += 1
         return
     for record in records:
-        person = tables.whose[record, 0]
-        tally.whose[LEFT, person] += 1
-        tally.marks[LEFT] += tally.whose[LEFT, person] == 1
-        tally.marks[RIGHT] -= tally.whose[LEFT, person] == tally.whose[ALL, person]
-        for j in range(tables.values.shape[1]):
-            value, pair = tables.layout[j, VALUES] + tables.values[record, j], tables.whose[record, 1 + j]
-            tally.whose[LEFT, pair] += 1
-            tally.counts[LEFT, value] += tally.whose[LEFT, pair] == 1
-            if tally.whose[ALL, pair] > 1:
-                tally.counts[BOTH, value] += tally.whose[LEFT, pair] == 1
-                tally.counts[BOTH, value] -= tally.whose[LEFT, pair] == tally.whose[ALL, pair]
+        person = whose[record, 0]
+        people[person].left += 1
+        sides[0].left += people[person].left == 1
+        sides[0].right -= people[person].left == people[person].total
+        for j in range(len(rules.columns)):
+            value, pair = rules.columns[j].values + values[record, j], whose[record, 1 + j]
+            people[pair].left += 1
+            counts[value].left += people[pair].left == 1
+            if people[pair].total > 1:
+                counts[value].both += people[pair].left == 1
+                counts[value].both -= people[pair].left == people[pair].total
 
 
-@kernel
-def to_right(tables: PrivacyTables, tally: Tally, records: Ints) -> None:
+@inner
+def to_right(rules: Rules, records: Ints) -> None:
     """Bring records from the left to the right."""
-    if not tables.by_people:
-        tally.marks[LEFT] -= len(records)
-        tally.marks[RIGHT] += len(records)
-        for j in range(tables.values.shape[1]):
-            start = tables.layout[j, VALUES]
+    tally, values, whose = rules.tally, rules.values, rules.whose
+    counts, people, sides = tally.values, tally.whose, tally.people
+    if not rules.by_people:
+        sides[0].left -= len(records)
+        sides[0].right += len(records)
+        for j in range(len(rules.columns)):
+            start = rules.columns[j].values
             for record in records:
-                tally.counts[LEFT, start + tables.values[record, j]] -= 1
+                counts[start + values[record, j]].left -= 1
         return
     for record in records:
-        person = tables.whose[record, 0]
-        tally.marks[RIGHT] += tally.whose[LEFT, person] == tally.whose[ALL, person]
-        tally.whose[LEFT, person] -= 1
-        tally.marks[LEFT] -= tally.whose[LEFT, person] == 0
-        for j in range(tables.values.shape[1]):
-            value, pair = tables.layout[j, VALUES] + tables.values[record, j], tables.whose[record, 1 + j]
-            if tally.whose[ALL, pair] > 1:
-                tally.counts[BOTH, value] += tally.whose[LEFT, pair] == tally.whose[ALL, pair]
-                tally.counts[BOTH, value] -= tally.whose[LEFT, pair] == 1
-            tally.whose[LEFT, pair] -= 1
-            tally.counts[LEFT, value] -= tally.whose[LEFT, pair] == 0
+        person = whose[record, 0]
+        sides[0].right += people[person].left == people[person].total
+        people[person].left -= 1
+        sides[0].left -= people[person].left == 0
+        for j in range(len(rules.columns)):
+            value, pair = rules.columns[j].values + values[record, j], whose[record, 1 + j]
+            if people[pair].total > 1:
+                counts[value].both += people[pair].left == people[pair].total
+                counts[value].both -= people[pair].left == 1
+            people[pair].left -= 1
+            counts[value].left -= people[pair].left == 0
 
 
-@kernel
-def all_to_right(tables: PrivacyTables, tally: Tally, on_left: Ints) -> None:
+@inner
+def all_to_right(rules: Rules, on_left: Ints) -> None:
     """Bring all records that are on the left to the right."""
-    if tables.by_people:
-        to_right(tables, tally, on_left)
+    if rules.by_people:
+        to_right(rules, on_left)
         return
-    tally.marks[RIGHT] += tally.marks[LEFT]
-    tally.marks[LEFT] = 0
-    for j in range(len(tables.layout)):
-        start = tables.layout[j, VALUES]
-        for place in range(tally.marks[SEEN + j]):
-            tally.counts[LEFT, start + tally.seen[start + place]] = 0
+    tally = rules.tally
+    counts, seen, sides = tally.values, tally.seen, tally.people
+    sides[0].right += sides[0].left
+    sides[0].left = 0
+    for j in range(len(rules.columns)):
+        start = rules.columns[j].values
+        for at in range(start, start + tally.seen_counts[j]):
+            counts[start + seen[at]].left = 0
 
 
-@kernel
-def keep_left(tables: PrivacyTables, tally: Tally, records: Ints, on_left: Ints) -> None:
+@inner
+def keep_left(rules: Rules, records: Ints, on_left: Ints) -> None:
     """Forget the right part of `records`: the left part is all that is counted now, and on the right."""
-    if tables.by_people:
-        end(tables, tally, records)
-        begin(tables, tally, on_left)
+    if rules.by_people:
+        end(rules, records)
+        begin(rules, on_left)
         return
-    tally.marks[RIGHT] = tally.marks[LEFT]
-    tally.marks[LEFT] = 0
-    for j in range(len(tables.layout)):
-        start, seen = tables.layout[j, VALUES], 0
-        for place in range(tally.marks[SEEN + j]):
-            value = tally.seen[start + place]
-            count = tally.counts[LEFT, start + value]
-            tally.counts[ALL, start + value] = count
-            tally.counts[LEFT, start + value] = 0
+    tally = rules.tally
+    counts, seen, sides = tally.values, tally.seen, tally.people
+    sides[0].right = sides[0].left
+    sides[0].left = 0
+    for j in range(len(rules.columns)):
+        start, n_seen = rules.columns[j].values, 0
+        for at in range(start, start + tally.seen_counts[j]):
+            value = seen[at]
+            count = counts[start + value].left
+            counts[start + value].total = count
+            counts[start + value].left = 0
             if count > 0:
-                tally.seen[start + seen] = value
-                seen += 1
-        tally.marks[SEEN + j] = seen
+                seen[start + n_seen] = value
+                n_seen += 1
+        tally.seen_counts[j] = n_seen
 
 
-@kernel
-def end(tables: PrivacyTables, tally: Tally, records: Ints) -> None:
+@inner
+def end(rules: Rules, records: Ints) -> None:
     """Forget the records that were counted."""
-    tally.marks[LEFT] = tally.marks[RIGHT] = 0
-    for j in range(len(tables.layout)):
-        start = tables.layout[j, VALUES]
-        for place in range(tally.marks[SEEN + j]):
-            value = start + tally.seen[start + place]
-            tally.counts[LEFT, value] = tally.counts[ALL, value] = tally.counts[BOTH, value] = 0
-    if tables.by_people:
+    tally, whose = rules.tally, rules.whose
+    counts, people, seen, sides = tally.values, tally.whose, tally.seen, tally.people
+    sides[0].left = sides[0].right = 0
+    for j in range(len(rules.columns)):
+        start = rules.columns[j].values
+        for at in range(start, start + tally.seen_counts[j]):
+            value = start + seen[at]
+            counts[value].left = counts[value].total = counts[value].both = 0
+    if rules.by_people:
         for record in records:
-            person = tables.whose[record, 0]
-            tally.whose[LEFT, person] = tally.whose[ALL, person] = 0
-            for pair in tables.whose[record, 1:]:
-                tally.whose[LEFT, pair] = tally.whose[ALL, pair] = 0
+            for i in range(whose.shape[1]):  # the person, and the pairs
+                people[whose[record, i]].left = people[whose[record, i]].total = 0
 
 
-@inlined
-def run(tables: PrivacyTables, tally: Tally, side: int, j: int) -> int:
-    """Write the run of one part and column into `run_values` and `run_counts`; how long it is."""
-    start, length = tables.layout[j, VALUES], 0
-    for place in range(start, start + tally.marks[SEEN + j]):
-        value = tally.seen[place]
-        count = tally.counts[LEFT, start + value]
+@inner
+def run_of(rules: Rules, side: int, j: int) -> Rows:
+    """The run of one part and column; it lies in `rules.run`."""
+    tally, run = rules.tally, rules.run
+    counts, seen = tally.values, tally.seen
+    start, length = rules.columns[j].values, 0
+    for at in range(start, start + tally.seen_counts[j]):
+        value = seen[at]
+        count = counts[start + value].left
         if side == RIGHT:
-            count = tally.counts[ALL, start + value] - count + tally.counts[BOTH, start + value]
+            count = counts[start + value].total - count + counts[start + value].both
         if count > 0:
-            tally.run_values[length] = value
-            tally.run_counts[length] = count
+            run[length].value = value
+            run[length].count = count
             length += 1
-    return length
+    return run[:length]
 
 
-@kernel
-def both_lack(tables: PrivacyTables, tally: Tally, least: int) -> int:
+@inner
+def both_lack(rules: Rules, least: int) -> int:
     """How many records at least must change sides before both parts have `least` people and satisfy every rule."""
+    sides = rules.tally.people
     lacking = 0
-    for side in range(2):
-        people = tally.marks[side]
+    for side in (LEFT, RIGHT):
+        people = sides[0].left if side == LEFT else sides[0].right
         lacking = max(lacking, least - people)
-        for j in range(len(tables.layout)):
+        for j in range(len(rules.columns)):
             if lacking == 0:
-                length = run(tables, tally, side, j)
-                lacking = column_lacks(tables, j, tally.run_values, tally.run_counts, length, people)
+                lacking = column_lacks(rules, j, run_of(rules, side, j), people)
     return lacking
+
+
+def look_at_groups(tables: PrivacyTables, labels: Ints, ends: Longs) -> tuple[Longs, Floats, Bools]:
+    """Of each group: its people, what it reaches under each rule (groups, rules), and whether that is enough.
+
+    `ends`: how many records are in the groups up to each.
+    """
+    people, found = np.zeros(len(ends), np.int64), np.zeros((len(ends), len(tables.rules)))
+    fine = np.ones(found.shape, np.bool_)
+    look_at_each(rules_of(tables), by_group(labels, ends), ends, people, found, fine)
+    return people, found, fine
 
 
 @kernel
 def by_group(labels: Ints, ends: Longs) -> Ints:
     """The records, those of one group together; `ends`: where each group ends."""
     order = np.empty(len(labels), np.int32)
-    places = np.empty(len(ends), np.int64)
+    nexts = np.empty(len(ends), np.int64)
     for group in range(len(ends)):
-        places[group] = ends[group - 1] if group > 0 else 0
+        nexts[group] = ends[group - 1] if group > 0 else 0
     for record in range(len(labels)):
-        order[places[labels[record]]] = record
-        places[labels[record]] += 1
+        order[nexts[labels[record]]] = record
+        nexts[labels[record]] += 1
     return order
 
 
 @kernel
-def look_at_groups(
-    tables: PrivacyTables,
-    tally: Tally,
-    order: Ints,
-    ends: Longs,
-    people: Longs,
-    found: NDArray[np.float64],
-    fine: NDArray[np.bool_],
-) -> None:
-    """For each group order[ends[g − 1]:ends[g]]: its people, what it reaches under each rule, and whether it holds."""
+def look_at_each(rules: Rules, order: Ints, ends: Longs, people: Longs, found: Floats, fine: Bools) -> None:
+    """`look_at_groups`, into arrays; group g is order[ends[g − 1]:ends[g]]. In one without people all is fine."""
     first = 0
     for group in range(len(ends)):
-        if ends[group] == first:  # nobody is there to be harmed
-            fine[group] = True
-            continue
-        records = order[first : ends[group]]
-        begin(tables, tally, records)
-        people[group] = tally.marks[RIGHT]
-        for rule in range(len(tables.rules)):
-            length = run(tables, tally, RIGHT, tables.rules[rule, 1])
-            found[group, rule] = reached(tables, rule, tally.run_values, tally.run_counts, length, tally.marks[RIGHT])
-            fine[group, rule] = satisfies(tables, rule, found[group, rule])
-        end(tables, tally, records)
+        if ends[group] > first:
+            records = order[first : ends[group]]
+            begin(rules, records)
+            people[group] = rules.tally.people[0].right
+            for i in range(len(rules.rules)):
+                run = run_of(rules, RIGHT, rules.rules[i].column)
+                found[group, i] = reached(rules, i, run, people[group])
+                fine[group, i] = satisfies(rules, i, found[group, i])
+            end(rules, records)
         first = ends[group]

@@ -1,4 +1,4 @@
-"""Recoding: the published table. What a cell looks like stands in `boxes/cells.py`.
+"""Recoding: the published table. What a cell looks like stands in `records/cells.py`.
 
 Guarantee: a cell covers every original value of its group, and depends on nothing but its group's values in that
 column. Generalized columns are plain strings: a dictionary made from the originals would carry them along.
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.boxes.cells import cell_texts
 from shoal.errors import SchemaError
 from shoal.hierarchies.computed import Axis
 from shoal.partition import Partition
+from shoal.records.cells import cell_texts
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
 from shoal.schema import ColumnType

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.chains import Chains, column_chains, join_chains
+from shoal.boxes.costs.chains import Chains, column_chains, join_chains
 from shoal.errors import ParameterError, one_of
 from shoal.hierarchies.tree import lowest_common
 from shoal.records.codebook import CodeBook
@@ -63,18 +63,31 @@ class ColumnCosts(NamedTuple):
         return np.where(lo > 0, cost, np.where(hi > 0, self.full, self.single_missing))
 
 
-class CostTables(NamedTuple):
-    """All columns' costs as flat arrays, for kernels: see `boxes/kernels.py`."""
+COLUMN = np.dtype(
+    [
+        ("kind", np.int32),
+        ("size", np.int32),
+        ("offset", np.int64),  # in `numbers`, or (NODES) in the rows of `chains`
+        ("weight", np.float64),  # in all that is said of a column already, but for logarithms
+        ("full", np.float64),
+        ("single_missing", np.float64),
+        ("shift", np.float64),
+    ],
+    align=True,
+)
 
-    kinds: Ints
-    sizes: Ints
-    weights: Floats  # in all that follows already, but for logarithms
-    full: Floats
-    single_missing: Floats
-    shifts: Floats
-    offsets: NDArray[np.int64]  # of each column: in `numbers`, or (NODES) in the rows of `chains`
+
+class CostTables(NamedTuple):
+    """All columns' costs as flat arrays, for kernels: see `kernels.py`."""
+
+    columns: NDArray[np.void]  # COLUMN, of each
     numbers: Floats  # dense tables and steps, one after the other
     chains: Chains  # of all columns with a tree, also those that have a dense table
+
+    @property
+    def full(self) -> float:
+        """What a record costs of which nothing is published but `*`."""
+        return float(self.columns["full"].sum())
 
 
 def column_costs(book: CodeBook, measure: str) -> ColumnCosts:
@@ -160,17 +173,13 @@ def cost_tables(
         kinds.append(kind)
         offsets.append(rows[j] if kind == NODES else sum(map(len, numbers)))
         numbers.append(part if kind == LOG_STEPS else weight * part)
-    return CostTables(
-        kinds=np.array(kinds, np.int32),
-        sizes=np.array([costs.size for costs in columns], np.int32),
-        weights=weights,
-        full=weights * np.array([costs.full for costs in columns]),
-        single_missing=weights * np.array([costs.single_missing for costs in columns]),
-        shifts=np.array([costs.shift for costs in columns]),
-        offsets=np.array(offsets, np.int64),
-        numbers=np.concatenate(numbers),
-        chains=chains,
-    )
+    described = np.zeros(len(columns), COLUMN)
+    described["kind"], described["offset"] = kinds, offsets
+    described["size"], described["weight"] = [costs.size for costs in columns], weights
+    described["full"] = weights * np.array([costs.full for costs in columns])
+    described["single_missing"] = weights * np.array([costs.single_missing for costs in columns])
+    described["shift"] = [costs.shift for costs in columns]
+    return CostTables(described, np.concatenate(numbers), chains)
 
 
 def _chains(columns: Sequence[ColumnCosts], weights: Floats) -> Chains:
@@ -182,7 +191,10 @@ def _chains(columns: Sequence[ColumnCosts], weights: Floats) -> Chains:
         cells, prices = column_chains(
             costs.paths, counts * costs.node_costs, counts * costs.full, counts * costs.single_missing
         )
-        parts.append((cells, prices * weight if counts else prices))
+        if counts:
+            prices["cost"] *= weight
+            prices["step"] *= weight
+        parts.append((cells, prices))
     return join_chains(trees, parts)
 
 

@@ -12,20 +12,22 @@ What it costs to reach from one code to another stands in tables of the pool's o
 columns of thousands of values cost as little time as those of three. Neighbours agree in most columns; those are left
 out.
 
-Where more is asked than k records, `tables` and `counts` say what; `counts` follows every step. None otherwise.
+Where more is asked than k records, what is counted for it follows every step.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import WIDE, cell_cost, surely_above
+from shoal.boxes.costs.kernels import WIDE, cell_cost, surely_above
+from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, inlined, inner
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
+from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Ranks = NDArray[np.uint32]  # without a sign: a kernel need not ask whether an index counts from the end
@@ -38,31 +40,33 @@ MOST_TURNS = 10  # of all records, in one search: it ends before, but for bad lu
 BEHIND = 0.35  # how much more than the best known new groups may lose to be searched; a third of that after each turn
 
 
-class Pool(NamedTuple):
+@struct
+class Pool(Struct):
     """The records of some groups. Groups have numbers of their own here, and so have codes: their ranks in the pool."""
 
     records: Longs
     ids: Longs  # of each group: its number outside; the first ones are in use
     ranks: Ranks  # (records, columns); only columns in which records differ
     costs: Floats  # (columns, ranks, ranks): what it costs to reach from one to another
+    count: int  # groups that it was made of
 
 
 @inner
-def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs) -> Pool:
+def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs, count: int) -> Pool:
     """A pool of these records, given the codes of all."""
-    several = len(records)
+    size = len(records)
     differing, alike = differing_columns(costs, codes, records)
     columns = len(differing)
-    values, unlike = np.empty((columns, several), np.int32), np.zeros(columns, np.int64)
-    ranks, column = np.empty((several, columns), np.uint32), np.empty(several, np.int32)
+    values, unlike = np.empty((columns, size), np.int32), np.zeros(columns, np.int64)
+    ranks, column = np.empty((size, columns), np.uint32), np.empty(size, np.int32)
     for j in range(columns):
-        for place in range(several):
-            column[place] = codes[records[place], differing[j]]
-        for place in in_order(column):
-            if unlike[j] == 0 or column[place] != values[j, unlike[j] - 1]:
-                values[j, unlike[j]] = column[place]
+        for i in range(size):
+            column[i] = codes[records[i], differing[j]]
+        for i in in_order(column):
+            if unlike[j] == 0 or column[i] != values[j, unlike[j] - 1]:
+                values[j, unlike[j]] = column[i]
                 unlike[j] += 1
-            ranks[place, j] = unlike[j] - 1
+            ranks[i, j] = unlike[j] - 1
     most = unlike.max()
     tables = np.empty((columns, most, most))
     for j in range(columns):
@@ -70,13 +74,13 @@ def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs) -> Pool
         for low in range(unlike[j]):
             for high in range(low, unlike[j]):
                 tables[j, low, high] = more + cell_cost(costs, differing[j], values[j, low], values[j, high])
-    return Pool(records, ids, ranks, tables)
+    return Pool(records, ids, ranks, tables, count)
 
 
 @inner
 def differing_columns(costs: CostTables, codes: Ints, records: Longs) -> tuple[Longs, float]:
     """The columns in which records differ (the last one, if there is none), and what each loses in the others."""
-    differing, several, alike = np.empty(codes.shape[1], np.int64), 0, 0.0
+    differing, count, alike = np.empty(codes.shape[1], np.int64), 0, 0.0
     for j in range(codes.shape[1]):
         code = codes[records[0], j]
         same = True
@@ -84,26 +88,26 @@ def differing_columns(costs: CostTables, codes: Ints, records: Longs) -> tuple[L
             if codes[record, j] != code:
                 same = False
                 break
-        if same and (several > 0 or j + 1 < codes.shape[1]):
+        if same and (count > 0 or j + 1 < codes.shape[1]):
             alike += cell_cost(costs, j, code, code)
         else:
-            differing[several] = j
-            several += 1
-    return differing[:several], alike
+            differing[count] = j
+            count += 1
+    return differing[:count], alike
 
 
 @inner
 def in_order(numbers: Ints) -> Longs:
-    """The places of numbers, the smallest number first."""
+    """Where the numbers are, the smallest number first."""
     if len(numbers) > FEW:
         return np.argsort(numbers)
     order = np.empty(len(numbers), np.int64)
-    for place in range(len(numbers)):
-        at = place
-        while at > 0 and numbers[order[at - 1]] > numbers[place]:
+    for i in range(len(numbers)):
+        at = i
+        while at > 0 and numbers[order[at - 1]] > numbers[i]:
             order[at] = order[at - 1]
             at -= 1
-        order[at] = place
+        order[at] = i
     return order
 
 
@@ -118,7 +122,7 @@ def box_cost(costs: Floats, lo: Ranks, hi: Ranks) -> float:
 
 @inlined
 def costs_more(costs: Floats, lo: Ranks, hi: Ranks, ranks: Ranks, now: float, most: float) -> bool:
-    """Whether a box of ranks that costs so much now surely costs more than `most` with a record: see `kernels.py`."""
+    """Whether a box of ranks that costs so much now surely costs more than `most` with a record: as `costs/kernels`."""
     most, above = surely_above(most), False
     for j in range(len(lo)):
         if ranks[j] < lo[j] or ranks[j] > hi[j]:
@@ -129,7 +133,8 @@ def costs_more(costs: Floats, lo: Ranks, hi: Ranks, ranks: Ranks, now: float, mo
     return above
 
 
-class Extremes(NamedTuple):
+@struct
+class Extremes(Struct):
     """Of each group and column: the smallest rank, the second-smallest, the largest, the second-largest."""
 
     low: Ranks
@@ -142,16 +147,26 @@ class Extremes(NamedTuple):
 
 
 @inlined
-def new_extremes(several: int, columns: int) -> Extremes:
+def new_extremes(n_groups: int, columns: int) -> Extremes:
     return Extremes(
-        np.empty((several, columns), np.uint32),
-        np.empty((several, columns), np.uint32),
-        np.empty((several, columns), np.uint32),
-        np.empty((several, columns), np.uint32),
-        np.zeros(several, np.int64),
-        np.zeros(several),
-        np.zeros(several, np.int64),
+        np.empty((n_groups, columns), np.uint32),
+        np.empty((n_groups, columns), np.uint32),
+        np.empty((n_groups, columns), np.uint32),
+        np.empty((n_groups, columns), np.uint32),
+        np.zeros(n_groups, np.int64),
+        np.zeros(n_groups),
+        np.zeros(n_groups, np.int64),
     )
+
+
+class Leaver(NamedTuple):
+    """A record that may leave its group, and what the group would be without it."""
+
+    i: int  # in the pool
+    since: int  # groups that have changed since this moment are looked at
+    lo: Ranks
+    hi: Ranks
+    loss: float
 
 
 @inner
@@ -163,12 +178,12 @@ def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
     low[:], next_low[:] = LAST, LAST
     high[:], next_high[:] = 0, 0
     size = 0
-    for place in range(len(ranks)):
-        if labels[place] != group:
+    for i in range(len(ranks)):
+        if labels[i] != group:
             continue
         size += 1
         for j in range(ranks.shape[1]):
-            rank = ranks[place, j]
+            rank = ranks[i, j]
             if rank <= low[j]:
                 next_low[j], low[j] = low[j], rank
             elif rank < next_low[j]:
@@ -182,60 +197,62 @@ def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
 
 
 @inner
-def search(k: int, tables: Any, counts: Any, pool: Pool, labels: Longs, several: int, best: float) -> float:
-    """Move and swap until nothing helps; the loss of all groups then. `labels` and `counts` follow.
+def search(g: Grouping, pool: Pool, labels: Longs, n_groups: int, best: float) -> float:
+    """Move and swap until nothing helps; the loss of all groups then. `labels`, and what is counted, follow.
 
     Every group has what is asked when this begins, and at every step. `best`: a loss that is known already. Groups that
     are still far behind it after a turn will hardly catch up: they are given up, and the answer is infinite.
     """
     ranks, costs = pool.ranks, pool.costs
     records, columns = ranks.shape
-    extremes = new_extremes(several, columns)
-    for group in range(several):
+    extremes = new_extremes(n_groups, columns)
+    low, next_low, high, next_high = extremes.low, extremes.next_low, extremes.high, extremes.next_high
+    sizes, changed = extremes.sizes, extremes.changed
+    for group in range(n_groups):
         survey(pool, labels, group + ZERO, extremes)
     lo, hi = np.empty(columns, np.uint32), np.empty(columns, np.uint32)
     looked = np.full(records, -1)  # when a record was last tried in vain
-    quiet, place, moment, behind = 0, -1, 0, BEHIND / 3.0 * best
+    quiet, i, moment, behind = 0, ZERO - 1, 0, BEHIND / 3.0 * best
     for _ in range(MOST_TURNS * records):
         if quiet == records:
             break
-        place += 1
-        if place == records:
-            place = 0
-            if total_loss(extremes.sizes, extremes.losses) > best + behind:
+        i += 1
+        if i == records:
+            i = ZERO
+            if total_loss(sizes, extremes.losses) > best + behind:
                 return np.inf
             behind /= 3.0
         quiet += 1
-        here = labels[place]
-        if extremes.sizes[here] < 2:
+        here = labels[i]
+        if sizes[here] < 2:
             continue
-        since = looked[place] if extremes.changed[here] <= looked[place] else -1
-        looked[place] = moment
+        since = looked[i] if changed[here] <= looked[i] else -1
+        looked[i] = moment
         holds_up = False
         for j in range(columns):
-            rank = ranks[place, j]
-            lo[j] = extremes.next_low[here, j] if rank == extremes.low[here, j] else extremes.low[here, j]
-            hi[j] = extremes.next_high[here, j] if rank == extremes.high[here, j] else extremes.high[here, j]
-            holds_up = holds_up or lo[j] != extremes.low[here, j] or hi[j] != extremes.high[here, j]
-        left = box_cost(costs, lo, hi)
-        there = best_move(k, tables, counts, pool, labels, several, extremes, place, since, left)
+            rank = ranks[i, j]
+            lo[j] = next_low[here, j] if rank == low[here, j] else low[here, j]
+            hi[j] = next_high[here, j] if rank == high[here, j] else high[here, j]
+            holds_up = holds_up or lo[j] != low[here, j] or hi[j] != high[here, j]
+        leaver = Leaver(i, since, lo, hi, box_cost(costs, lo, hi))
+        there = best_move(g, pool, labels, extremes, leaver)
         if there >= 0:
-            change(tables, counts, pool, labels, place, there)
+            relocate(g, pool, labels, i, there)
         elif holds_up:  # whoever holds no side up leaves nothing behind: if a swap helps, the other one finds it
-            other = best_swap(tables, counts, pool, labels, several, extremes, place, since, lo, hi, left)
+            other = best_swap(g, pool, labels, extremes, leaver)
             if other < 0:
                 continue
             there = labels[other]
-            change(tables, counts, pool, labels, place, there)
-            change(tables, counts, pool, labels, other, here)
+            relocate(g, pool, labels, i, there)
+            relocate(g, pool, labels, other, here)
         else:
             continue
         survey(pool, labels, here, extremes)
         survey(pool, labels, there, extremes)
         moment += 1
-        extremes.changed[here] = extremes.changed[there] = moment
+        changed[here] = changed[there] = moment
         quiet = 0
-    return total_loss(extremes.sizes, extremes.losses)
+    return total_loss(sizes, extremes.losses)
 
 
 @inlined
@@ -253,93 +270,66 @@ def hopeless(loss: float, best: float) -> bool:
 
 
 @inlined
-def change(tables: Any, counts: Any, pool: Pool, labels: Longs, place: int, there: int) -> None:
+def relocate(g: Grouping, pool: Pool, labels: Longs, i: int, there: int) -> None:
     """A record goes to another group."""
-    if tables is not None:
-        leave(tables, counts, pool.records[place], pool.ids[labels[place]])
-        join(tables, counts, pool.records[place], pool.ids[there])
-    labels[place] = there
+    if g.rules.asked:
+        leave(g.rules, pool.records[i], pool.ids[labels[i]])
+        join(g.rules, pool.records[i], pool.ids[there])
+    labels[i] = there
 
 
-@inner
-def best_move(
-    k: int,
-    tables: Any,
-    counts: Any,
-    pool: Pool,
-    labels: Longs,
-    several: int,
-    extremes: Extremes,
-    place: int,
-    since: int,
-    left: float,
-) -> int:
-    """The group where a record costs least, if that is less than it saves by going; −1 if none is.
-
-    Only groups that have changed since a moment are looked at.
-    """
+@inlined
+def best_move(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver: Leaver) -> int:
+    """The group where a record costs least, if that is less than it saves by going; −1: none."""
     ranks, costs, low, high = pool.ranks, pool.costs, extremes.low, extremes.high
-    here = labels[place]
-    size = extremes.sizes[here]
-    if tables is None:
-        if size <= k:
+    sizes, losses, changed, i = extremes.sizes, extremes.losses, extremes.changed, leaver.i
+    here = labels[i]
+    size = sizes[here]
+    if not g.rules.asked:
+        if size <= g.k:
             return -1
-    elif not may_leave(tables, counts, pool.records[place], pool.ids[here], k):
+    elif not may_leave(g.rules, pool.records[i], pool.ids[here], g.k):
         return -1
-    best = size * extremes.losses[here] - (size - 1) * left - LEAST_GAIN
+    best = size * losses[here] - (size - 1) * leaver.loss - LEAST_GAIN
     chosen = -1
-    for there in range(several):
-        if there == here or extremes.sizes[there] == 0 or extremes.changed[there] <= since:
+    for there in range(len(sizes)):
+        if there == here or sizes[there] == 0 or changed[there] <= leaver.since:
             continue
         joined = 0.0
         for j in range(ranks.shape[1]):
-            rank = ranks[place, j]
+            rank = ranks[i, j]
             joined += costs[j, min(low[there, j], rank), max(high[there, j], rank)]
-        value = (extremes.sizes[there] + 1) * joined - extremes.sizes[there] * extremes.losses[there]
-        if value < best and (tables is None or may_join(tables, counts, pool.records[place], pool.ids[there])):
+        value = (sizes[there] + 1) * joined - sizes[there] * losses[there]
+        if value < best and (not g.rules.asked or may_join(g.rules, pool.records[i], pool.ids[there])):
             best, chosen = value, there
     return chosen
 
 
-@inner
-def best_swap(
-    tables: Any,
-    counts: Any,
-    pool: Pool,
-    labels: Longs,
-    several: int,
-    extremes: Extremes,
-    place: int,
-    since: int,
-    lo: Ranks,
-    hi: Ranks,
-    left: float,
-) -> int:
-    """The record of another group with which the loss falls most if the two change places; −1 if it never falls.
-
-    `lo`, `hi` and `left`: the box and the loss of the record's own group without it. Only groups that have changed
-    since a moment are looked at.
-    """
-    ranks, costs, here = pool.ranks, pool.costs, labels[place]
+@inlined
+def best_swap(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver: Leaver) -> int:
+    """The record of another group with which the loss falls most if the two change places; −1 if it never falls."""
+    i, lo, hi = leaver.i, leaver.lo, leaver.hi
+    ranks, costs, here = pool.ranks, pool.costs, labels[i]
     lows, highs, next_low, next_high = extremes.low, extremes.high, extremes.next_low, extremes.next_high
-    columns, size, loss = ranks.shape[1], extremes.sizes[here], extremes.losses[here]
+    sizes, losses, changed = extremes.sizes, extremes.losses, extremes.changed
+    columns, size, loss = ranks.shape[1], sizes[here], losses[here]
     best, chosen = LEAST_GAIN, -1
-    for there in range(several):
-        theirs = extremes.sizes[there]
-        if there == here or theirs < 2 or extremes.changed[there] <= since:
+    for there in range(len(sizes)):
+        theirs = sizes[there]
+        if there == here or theirs < 2 or changed[there] <= leaver.since:
             continue
         core = 0.0
         for j in range(columns):
-            rank = ranks[place, j]
+            rank = ranks[i, j]
             core += costs[j, min(next_low[there, j], rank), max(next_high[there, j], rank)]
-        saved = theirs * (extremes.losses[there] - core)  # at most, there
-        if size * (loss - left) + saved <= best:
+        saved = theirs * (losses[there] - core)  # at most, there
+        if size * (loss - leaver.loss) + saved <= best:
             continue
         for other in range(len(ranks)):
             if labels[other] != there:
                 continue
             most = loss + (saved - best) / size  # what the group here may cost with the other one
-            if columns >= WIDE and costs_more(costs, lo, hi, ranks[other], left, most):
+            if columns >= WIDE and costs_more(costs, lo, hi, ranks[other], leaver.loss, most):
                 continue
             ours = 0.0
             for j in range(columns):
@@ -350,48 +340,48 @@ def best_swap(
             if ours >= most:
                 continue
             gain = size * (loss - ours)
-            most = extremes.losses[there] + (gain - best) / theirs
+            most = losses[there] + (gain - best) / theirs
             joined = 0.0
             for j in range(columns):
-                rank, coming = ranks[other, j], ranks[place, j]
+                rank, coming = ranks[other, j], ranks[i, j]
                 low, high = lows[there, j], highs[there, j]
                 first = next_low[there, j] if rank == low else low
                 last = next_high[there, j] if rank == high else high
                 joined += costs[j, min(first, coming), max(last, coming)]
                 if joined >= most:
                     break
-            if joined >= most or (tables is not None and not may_swap(tables, counts, pool, labels, place, other)):
+            if joined >= most or (g.rules.asked and not may_swap(g, pool, labels, i, other + ZERO)):
                 continue
-            best, chosen = gain + theirs * (extremes.losses[there] - joined), other
+            best, chosen = gain + theirs * (losses[there] - joined), other
     return chosen
 
 
-@inner
-def may_swap(tables: Any, counts: Any, pool: Pool, labels: Longs, place: int, other: int) -> bool:
+@inlined
+def may_swap(g: Grouping, pool: Pool, labels: Longs, i: int, other: int) -> bool:
     """Whether both groups have what is asked when two records have changed places."""
-    here, there = labels[place], labels[other]
-    change(tables, counts, pool, labels, place, there)
-    change(tables, counts, pool, labels, other, here)
-    fine = holds(tables, counts, pool.ids[here]) and holds(tables, counts, pool.ids[there])
-    change(tables, counts, pool, labels, place, here)
-    change(tables, counts, pool, labels, other, there)
+    here, there = labels[i], labels[other]
+    relocate(g, pool, labels, i, there)
+    relocate(g, pool, labels, other, here)
+    fine = holds(g.rules, pool.ids[here]) and holds(g.rules, pool.ids[there])
+    relocate(g, pool, labels, i, here)
+    relocate(g, pool, labels, other, there)
     return fine
 
 
 @inner
-def build(k: int, pool: Pool, first: int, labels: Longs) -> tuple[int, float]:
+def build_groups(pool: Pool, k: int, first: int, labels: Longs) -> tuple[int, float]:
     """Groups from nothing, k records each, whoever is left where it costs least: how many, and what they lose.
 
     `first`: the first seed.
     """
     ranks, costs = pool.ranks, pool.costs
     records, columns = ranks.shape
-    several = records // k
-    lo, hi = np.empty((several, columns), np.uint32), np.empty((several, columns), np.uint32)
-    sizes, losses = np.zeros(several, np.int64), np.zeros(several)
+    n_groups = records // k
+    lo, hi = np.empty((n_groups, columns), np.uint32), np.empty((n_groups, columns), np.uint32)
+    sizes, losses = np.zeros(n_groups, np.int64), np.zeros(n_groups)
     labels[:] = -1
     last = first
-    for group in range(several):
+    for group in range(n_groups):
         pick = first if group == 0 else furthest(pool, labels, last)
         while True:
             labels[pick] = group
@@ -405,23 +395,23 @@ def build(k: int, pool: Pool, first: int, labels: Longs) -> tuple[int, float]:
                 break
             pick = nearest(pool, labels, lo[group], hi[group])
         losses[group] = box_cost(costs, lo[group], hi[group])
-    for place in range(records):
-        if labels[place] >= 0:
+    for i in range(records):
+        if labels[i] >= 0:
             continue
         best, chosen = np.inf, 0
-        for group in range(several):
+        for group in range(n_groups):
             joined = 0.0
             for j in range(columns):
-                joined += costs[j, min(lo[group, j], ranks[place, j]), max(hi[group, j], ranks[place, j])]
+                joined += costs[j, min(lo[group, j], ranks[i, j]), max(hi[group, j], ranks[i, j])]
             value = (sizes[group] + 1) * joined - sizes[group] * losses[group]
             if value < best:
                 best, chosen = value, group
-        labels[place] = chosen
+        labels[i] = chosen
         sizes[chosen] += 1
         for j in range(columns):
-            lo[chosen, j], hi[chosen, j] = min(lo[chosen, j], ranks[place, j]), max(hi[chosen, j], ranks[place, j])
+            lo[chosen, j], hi[chosen, j] = min(lo[chosen, j], ranks[i, j]), max(hi[chosen, j], ranks[i, j])
         losses[chosen] = box_cost(costs, lo[chosen], hi[chosen])
-    return several, total_loss(sizes, losses)
+    return n_groups, total_loss(sizes, losses)
 
 
 @inlined
@@ -429,14 +419,14 @@ def furthest(pool: Pool, labels: Longs, last: int) -> int:
     """The free record that is furthest from one."""
     ranks, costs = pool.ranks, pool.costs
     most, chosen = -np.inf, -1
-    for place in range(len(ranks)):
-        if labels[place] < 0:
+    for i in range(len(ranks)):
+        if labels[i] < 0:
             cost = 0.0
             for j in range(ranks.shape[1]):
-                one, other = ranks[place, j], ranks[last, j]
+                one, other = ranks[i, j], ranks[last, j]
                 cost += costs[j, min(one, other), max(one, other)]
             if cost > most:
-                most, chosen = cost, place
+                most, chosen = cost, i
     return chosen
 
 
@@ -447,15 +437,15 @@ def nearest(pool: Pool, labels: Longs, lo: Ranks, hi: Ranks) -> int:
     least, chosen = np.inf, -1
     wide = len(lo) >= WIDE
     now = box_cost(costs, lo, hi) if wide else 0.0
-    for place in range(len(ranks)):
-        if labels[place] < 0:
-            if wide and costs_more(costs, lo, hi, ranks[place], now, least):
+    for i in range(len(ranks)):
+        if labels[i] < 0:
+            if wide and costs_more(costs, lo, hi, ranks[i], now, least):
                 continue
             cost = 0.0
             for j in range(ranks.shape[1]):
-                cost += costs[j, min(lo[j], ranks[place, j]), max(hi[j], ranks[place, j])]
+                cost += costs[j, min(lo[j], ranks[i, j]), max(hi[j], ranks[i, j])]
                 if cost >= least:
                     break
             if cost < least:
-                least, chosen = cost, place
+                least, chosen = cost, i
     return chosen

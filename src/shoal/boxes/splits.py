@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import cell_cost
-from shoal.compiling import kernel
+from shoal.boxes.costs.kernels import cell_cost
+from shoal.compiling import inner, kernel
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -34,8 +34,8 @@ def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, lo
         for j in range(columns):
             # A second record with the same extreme code leaves the box as it is: next_low equals low then.
             low[j], next_low[j], high[j], next_high[j] = 2**31 - 1, 2**31 - 1, -1, -1
-            for place in range(step, size):
-                code = codes[records[place], j]
+            for i in range(step, size):
+                code = codes[records[i], j]
                 if code <= low[j]:
                     next_low[j], low[j] = low[j], code
                 elif code < next_low[j]:
@@ -45,10 +45,10 @@ def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, lo
                 elif code > next_high[j]:
                     next_high[j] = code
         least, going = np.inf, step
-        for place in range(step, size):
+        for i in range(step, size):
             rest, gone = 0.0, 0.0
             for j in range(columns):
-                code = codes[records[place], j]
+                code = codes[records[i], j]
                 if left > 1:
                     first = next_low[j] if code == low[j] else low[j]
                     last = next_high[j] if code == high[j] else high[j]
@@ -59,7 +59,7 @@ def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, lo
                     gone += cell_cost(costs, j, min(lo[j], code), max(hi[j], code))
             loss = (left - 1) * rest + (step + 1) * gone
             if loss < least:
-                least, going = loss, place
+                least, going = loss, i
         record = records[going]
         records[going] = records[step]
         records[step] = record
@@ -70,7 +70,7 @@ def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, lo
         losses[step] = least
 
 
-@kernel
+@inner
 def box_of(codes: Ints, records: Ints, lo: Ints, hi: Ints) -> None:
     """The box around some records."""
     for j in range(codes.shape[1]):

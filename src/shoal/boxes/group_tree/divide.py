@@ -11,41 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.kernels import cell_cost
+from shoal.boxes.costs.kernels import cell_cost
+from shoal.boxes.grouping import FAN, Groups, Row
 from shoal.compiling import inlined, inner
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
-FAN = 8  # children of a node, members of a leaf
+Rows = NDArray[np.void]
 FEW, MANY = 16, 64  # so many boxes tell where a node is cut
-ACROSS = 0.2  # what it counts to part a wide box from a place that it covers
+ACROSS = 0.2  # what it counts to part a wide box from a code that it covers
 
-
-PART, KIND, COLUMN, AT, OFFSETS = 0, 1, 2, 3, 4  # in a row of `cuts`; three offsets
-CUT, MIDDLE, LOSS, ANY = 0, 1, 2, 3  # how a part is divided: see `side_of`
-ROW = 7
+BY_CODE, BY_MIDDLE, BY_LOSS, BY_NUMBER = 0, 1, 2, 3  # the kinds of cuts: see `side_of`
 
 
 @inner
-def divide(
-    costs: CostTables,
-    lo: Ints,
-    hi: Ints,
-    losses: Floats,
-    order: Ints,
-    starts: Longs,
-    cuts: Ints,
-    usual: Floats,
-    far: bool,
-) -> tuple[int, int]:
+def divide(costs: CostTables, groups: Groups, order: Ints, starts: Longs, cuts: Rows, far: bool) -> tuple[int, int]:
     """Bring boxes into up to FAN parts, the largest part divided first: how many parts, after how many cuts.
 
-    `order`: the boxes, as rows of `lo` and `hi`; it is rearranged. A part has one box at least; `starts` says where
-    each begins. `cuts` and `usual` say how they were divided, so that another box finds its part (`part_of`).
-    `far`: for a tree that is asked what is furthest, over points.
+    `order`: the boxes, as numbers of groups; it is rearranged. A part has one box at least; `starts` says where each
+    begins. `cuts` says how they were divided, so that another box finds its part. `far`: for a tree that is asked what
+    is furthest, over points.
     """
-    parts, steps = 1, 0
+    parts, n_cuts = 1, 0
     starts[0], starts[1] = 0, len(order)
     while parts < FAN:
         largest = 0
@@ -55,14 +42,15 @@ def divide(
         start, end = starts[largest], starts[largest + 1]
         if end - start <= FAN:
             break
-        cuts[steps, PART] = largest
-        first, second = arrange(costs, lo, hi, losses, order[start:end], cuts[steps], usual[steps : steps + 1], far)
+        cuts[n_cuts].part = largest
+        first, second = arrange(costs, groups, order[start:end], cuts[n_cuts : n_cuts + 1], far)
         if first > 0 and second > 0 and parts + 2 > FAN:
             first = 0  # no room for three
-        cuts[steps, OFFSETS] = 0
-        cuts[steps, OFFSETS + 1] = 1 if first > 0 else 0
-        cuts[steps, OFFSETS + 2] = cuts[steps, OFFSETS + 1] + (1 if second > 0 else 0)
-        steps += 1
+        offsets = cuts[n_cuts].offsets
+        offsets[0] = 0
+        offsets[1] = 1 if first > 0 else 0
+        offsets[2] = offsets[1] + (1 if second > 0 else 0)
+        n_cuts += 1
         for cut in (first, second):
             if cut > 0:
                 parts += 1
@@ -70,57 +58,59 @@ def divide(
                     starts[part] = starts[part - 1]
                 largest += 1
                 starts[largest] = start + cut
-    return parts, steps
+    return parts, n_cuts
 
 
 @inner
-def arrange(
-    costs: CostTables, lo: Ints, hi: Ints, losses: Floats, order: Ints, cut: Ints, usual: Floats, far: bool
-) -> tuple[int, int]:
-    """Bring boxes into two or three parts: below a cut, above it, across it; where the later ones begin (0: none)."""
+def arrange(costs: CostTables, groups: Groups, order: Ints, cuts: Rows, far: bool) -> tuple[int, int]:
+    """Bring boxes into two or three parts: below a cut, above it, across it; where the later ones begin (0: none).
+
+    `cuts`: room for one, which says how.
+    """
+    lo, hi, losses, cut = groups.lo, groups.hi, groups.losses, cuts[0]
     column, at = remotest_cut(costs, lo, order) if far else dearest_cut(costs, lo, hi, order)
     size = len(order)
     before = order.copy()
-    cut[KIND], cut[COLUMN], cut[AT] = CUT, column, at
-    usual[0] = 0.0
+    kind, usual = BY_CODE, 0.0
     if column < 0:  # where no column sets them apart, what they lose may
-        cut[KIND] = LOSS
+        kind = BY_LOSS
         for box in before:
-            usual[0] += losses[box] / size
-    place = 0
+            usual += losses[box] / size
+    cut.kind, cut.column, cut.at, cut.usual = kind, column, at, usual
+    done = 0
     ends = np.zeros(3, np.int64)
     for part in range(3):
         for box in before:
-            if side_of(cut[KIND], at, lo[box, column], hi[box, column], losses[box], usual[0], box) == part:
-                order[place] = box
-                place += 1
-        ends[part] = place
+            if side_of(cuts[0], lo[box, column], hi[box, column], losses[box], box) == part:
+                order[done] = box
+                done += 1
+        ends[part] = done
     if max(ends[0], ends[1] - ends[0], size - ends[1]) == size:
-        cut[KIND], cut[AT] = ANY, 0
+        cut.kind, cut.at = BY_NUMBER, 0
         return 0, size // 2
     return ends[0] if ends[0] < ends[1] else 0, ends[1] if ends[1] < size else 0
 
 
 @inlined
-def side_of(kind: int, at: int, lo: int, hi: int, loss: float, usual: float, box: int) -> int:
+def side_of(cut: Row, lo: int, hi: int, loss: float, box: int) -> int:
     """On which side of a cut a box is that reaches from lo to hi in its column: below (0), above (1) or across (2)."""
-    if kind == CUT:
-        return 0 if hi <= at else 1 if lo > at else 2
-    if kind == MIDDLE:
-        return 0 if (lo + hi) // 2 <= at else 2
-    if kind == LOSS:
-        return 0 if loss <= usual else 1
-    return 2 * ((box >> at) & 1)  # boxes that nothing sets apart: by a digit of their numbers
+    if cut.kind == BY_CODE:
+        return 0 if hi <= cut.at else 1 if lo > cut.at else 2
+    if cut.kind == BY_MIDDLE:
+        return 0 if (lo + hi) // 2 <= cut.at else 2
+    if cut.kind == BY_LOSS:
+        return 0 if loss <= cut.usual else 1
+    return 2 * ((box >> cut.at) & 1)  # boxes that nothing sets apart: by a digit of their numbers
 
 
 @inlined
 def put_in_order(numbers: Ints, size: int, number: int) -> None:
     """One more number among so many that are in order."""
-    place = size
-    while place > 0 and numbers[place - 1] > number:
-        numbers[place] = numbers[place - 1]
-        place -= 1
-    numbers[place] = number
+    i = size
+    while i > 0 and numbers[i - 1] > number:
+        numbers[i] = numbers[i - 1]
+        i -= 1
+    numbers[i] = number
 
 
 @inner

@@ -5,7 +5,7 @@ all groups and the full cost of those withheld, together. In rounds:
 
 1. Of each group those are looked at who hold up the sides of its box, if their leaving alone would save more than they
    cost. The pools of these groups are refined first, so that withholding is not credited with what refining gains.
-2. The pool of each is partitioned anew without them (`without.py`); what gains most for each record is done first,
+2. The pool of each is partitioned anew without them (`kernels.py`); what gains most for each record is done first,
    while there is budget.
 3. The pools that have changed are refined, and a withheld record that would now cost less in a group comes back.
 
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.compiling import announced
-from shoal.optimize.pool import LEAST_GAIN
-from shoal.optimize.refine import Refiner
-from shoal.optimize.steps import POOL, SPLIT
-from shoal.optimize.without import ALONE, LOOK, READMIT, TAKE, withhold
+from shoal.optimize.refine.pool import LEAST_GAIN
+from shoal.optimize.refine.refiner import Refiner
+from shoal.optimize.refine.steps import POOL, SPLIT
 from shoal.privacy import Privacy
 from shoal.progress import Progress
+from shoal.withholding.kernels import ALONE, LOOK, READMIT, TAKE, Gains, Terms, withhold
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def run(
         withholder = Withholder(refiner, budget, rng)
         withholder.each(ALONE, np.zeros(0, np.int64))
     withholder.run(progress)
-    return refiner.work.members.labels
+    return refiner.labels
 
 
 class Withholder:
@@ -61,10 +61,10 @@ class Withholder:
 
     def __init__(self, refiner: Refiner, budget: int, rng: np.random.Generator) -> None:
         self.refiner, self.budget, self.rng = refiner, budget, rng
-        self.full = float(refiner.costs.full.sum())
+        self.full = refiner.grouping.costs.full
 
     def withheld(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self.refiner.work.members.labels < 0)
+        return np.flatnonzero(self.refiner.labels < 0)
 
     def loss(self) -> float:
         """What falls: the loss of all groups, and the full cost of those withheld."""
@@ -82,15 +82,15 @@ class Withholder:
             return False
         self._refine(self.candidates())
         groups = self.candidates()
-        gains, several = self.each(LOOK, groups)
-        order = np.argsort(-gains / np.maximum(1, several), kind="stable")
-        clock, before = int(self.refiner.diary.clock[0]), self.left()
-        self.each(TAKE, groups[order[gains[order] > LEAST_GAIN]])
+        gains = self.each(LOOK, groups)
+        order = np.argsort(-gains.losses / np.maximum(1, gains.records), kind="stable")
+        clock, before = int(self.refiner.memory.state["clock"][0]), self.left()
+        self.each(TAKE, groups[order[gains.losses[order] > LEAST_GAIN]])
         if self.left() == before:
             return False
         for _ in range(SWEEPS):
-            self._refine(np.flatnonzero(self.refiner.diary.changed > clock))
-        large = np.flatnonzero(self.refiner.work.groups.sizes >= 2 * self.refiner.asked[0])
+            self._refine(np.flatnonzero(self.refiner.memory.changed > clock))
+        large = np.flatnonzero(self.refiner.sizes >= 2 * self.refiner.grouping.k)
         self.refiner.try_all(SPLIT, large)
         self.each(READMIT, self.withheld())
         return True
@@ -102,30 +102,19 @@ class Withholder:
     def candidates(self) -> NDArray[np.int64]:
         """Groups in which somebody costs the others more than a withheld record does."""
         groups = self.refiner.alive()
-        gains, _ = self.each(ALONE, groups)
-        return groups[gains > LEAST_GAIN]
+        return groups[self.each(ALONE, groups).losses > LEAST_GAIN]
 
-    def each(self, what: int, items: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
-        """See `without.withhold`: what each group (or record) gains, and by how many records."""
+    def each(self, what: int, items: NDArray[np.int64]) -> Gains:
+        """See `kernels.withhold`."""
         refiner = self.refiner
-        gains, several = np.zeros(len(items)), np.zeros(len(items), np.int64)
+        gains = Gains(np.zeros(len(items)), np.zeros(len(items), np.int64))
         for first in range(0, max(1, len(items)), TURN):
-            part = slice(first, first + TURN)
-            withhold(
-                refiner.work,
-                refiner.costs,
-                *refiner.asked[:3],
-                refiner.diary,
-                what,
-                items[part].astype(np.int32),
-                self.full,
-                self.left(),
-                refiner.neighbours,
-                gains[part],
-                several[part],
-            )
-        return gains, several
+            some = slice(first, first + TURN)
+            part = Gains(gains.losses[some], gains.records[some])
+            terms = Terms(self.full, self.left(), refiner.neighbours)
+            withhold(refiner.grouping, refiner.memory, what, items[some].astype(np.int32), terms, part)
+        return gains
 
     def _refine(self, groups: NDArray[np.integer]) -> None:
-        alive = groups[self.refiner.work.groups.sizes[groups] > 0]
+        alive = groups[self.refiner.sizes[groups] > 0]
         self.refiner.try_all(POOL, self.rng.permutation(alive), 1)

@@ -11,31 +11,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.costs import CostTables
-from shoal.boxes.division import FAN
-from shoal.boxes.heaps import pop, push
-from shoal.boxes.kernels import cell_cost
-from shoal.boxes.record_tree import DEPTH, ENTRIES, IS_LEAF, RecordTree
+from shoal.boxes.costs.kernels import cell_cost
+from shoal.boxes.grouping import FAN
+from shoal.boxes.heap import HEAP, pop, push
+from shoal.boxes.record_tree.build import RecordTree
+from shoal.boxes.stack import WAITING, push_ordered
 from shoal.compiling import kernel
+from shoal.structs import Struct, struct
 
-Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.void]  # of named fields
 POINTS_PER_TURN = 2_000
 
 
-def neighbour_costs(tree: RecordTree, counts: Longs, costs: CostTables, k: int) -> Floats:
+@struct
+class Company(Struct):
+    """What is looked for: see `company_costs`."""
+
+    tree: RecordTree
+    counts: Longs
+    k: int
+    own_weight: float
+    least: Floats
+    most: Floats  # of each node: the largest `least` of its points
+    heap: Rows  # HEAP: room for all nodes and points
+
+
+def neighbour_costs(tree: RecordTree, counts: Longs, k: int) -> Floats:
     """Of each point: the cost of the pair with the (k − 1)-th nearest other record."""
     found = np.zeros(len(counts))
     order = np.argsort(tree.leaves, kind="stable")  # those who look at the same nodes come one after the other
     for first in range(0, len(order), POINTS_PER_TURN):
-        look_near(tree, counts, costs, k, order[first : first + POINTS_PER_TURN], found)
+        look_near(tree, counts, k, order[first : first + POINTS_PER_TURN], found)
     return found
 
 
-def company_costs(
-    tree: RecordTree, counts: Longs, costs: CostTables, k: int, least: Floats, own_weight: float
-) -> Floats:
+def company_costs(tree: RecordTree, counts: Longs, k: int, least: Floats, own_weight: float) -> Floats:
     """Of each point r: the smallest v(S) − y(S) over all sets S of k − 1 other records; k is 2 or more.
 
     v(S): the largest of least(r), and of least(s) and the cost of the pair r, s for all s in S. y(S): the mean of
@@ -43,36 +55,35 @@ def company_costs(
     """
     found = np.zeros(len(counts))
     most = largest_below(tree, least)
+    heap = np.empty(len(counts) + len(most), HEAP)
+    company = Company(tree, counts, k, own_weight, least, most, heap)
     order = np.argsort(tree.leaves, kind="stable")
-    room = len(counts) + len(most)
-    keys, items = np.empty(room), np.empty(room, np.int64)
     for first in range(0, len(order), POINTS_PER_TURN):
-        some = order[first : first + POINTS_PER_TURN]
-        look_for_company(tree, counts, costs, k, least, most, own_weight, some, found, keys, items)
+        look_for_company(company, order[first : first + POINTS_PER_TURN], found)
     return found
 
 
 @kernel
-def look_near(tree: RecordTree, counts: Longs, costs: CostTables, k: int, some: Longs, found: Floats) -> None:
+def look_near(tree: RecordTree, counts: Longs, k: int, some: Longs, found: Floats) -> None:
     """`neighbour_costs` of some points, into `found`."""
-    codes, node_lo, node_hi = tree.codes, tree.lo, tree.hi
+    costs, codes, entries, tree_nodes = tree.costs, tree.codes, tree.entries, tree.nodes
+    node_lo, node_hi = tree.lo, tree.hi
     columns = codes.shape[1]
-    room = FAN * (tree.marks[DEPTH] + 1)
-    nodes, bounds = np.empty(room, np.int64), np.empty(room)
-    keys, items = np.empty(k + 1), np.empty(k + 1, np.int64)  # a heap of those found: −cost, count
+    stack = np.empty(FAN * (tree.state[0].depth + 1), WAITING)
+    heap = np.empty(k + 1, HEAP)  # of those found: −cost, count
     for point in some:
         here = codes[point]
         size, total, best = 0, 0, np.inf  # points found, their records, and what the k-th of these costs
         top = 1
-        nodes[0], bounds[0] = 0, -np.inf
+        stack[0].node, stack[0].bound = 0, -np.inf
         while top > 0:
             top -= 1
-            node = nodes[top]
-            if bounds[top] >= best:
+            if stack[top].bound >= best:
                 continue
-            bottom, leaf = top, tree.shape[node, IS_LEAF] == 1
-            for entry in range(tree.shape[node, ENTRIES]):
-                below = tree.entries[node, entry]
+            node, bottom = stack[top].node, top
+            leaf = tree_nodes[node].leaf
+            for entry in range(tree_nodes[node].count):
+                below = entries[node, entry]
                 cost = 0.0
                 for j in range(columns):
                     low, high = (codes[below, j], codes[below, j]) if leaf else (node_lo[below, j], node_hi[below, j])
@@ -80,70 +91,58 @@ def look_near(tree: RecordTree, counts: Longs, costs: CostTables, k: int, some: 
                 if cost >= best:
                     continue
                 if leaf:
-                    size = push(keys, items, size, -cost, counts[below])
+                    size = push(heap, size, -cost, counts[below])
                     total += counts[below]
-                    while total - items[0] >= k:  # k are found without the dearest
-                        total -= items[0]
-                        size = pop(keys, items, size)
+                    while total - heap[0].item >= k:  # k are found without the dearest
+                        total -= heap[0].item
+                        size = pop(heap, size)
                     if total >= k:
-                        best = -keys[0]
+                        best = -heap[0].key
                     continue
-                at = top  # the nearest comes last, and so is looked at first
-                while at > bottom and bounds[at - 1] < cost:
-                    nodes[at], bounds[at] = nodes[at - 1], bounds[at - 1]
-                    at -= 1
-                nodes[at], bounds[at] = below, cost
+                push_ordered(stack, bottom, top, below, cost)
                 top += 1
-        found[point] = -keys[0]
+        found[point] = -heap[0].key
 
 
 @kernel
 def largest_below(tree: RecordTree, values: Floats) -> Floats:
     """Of each node: the largest value of its points."""
-    most = np.full(len(tree.shape), -np.inf)
+    nodes, entries = tree.nodes, tree.entries
+    most = np.full(len(nodes), -np.inf)
     for node in range(len(most) - 1, -1, -1):  # children come after the node above them
-        for entry in range(tree.shape[node, ENTRIES]):
-            below = tree.entries[node, entry]
-            most[node] = max(most[node], values[below] if tree.shape[node, IS_LEAF] else most[below])
+        for entry in range(nodes[node].count):
+            below = entries[node, entry]
+            most[node] = max(most[node], values[below] if nodes[node].leaf else most[below])
     return most
 
 
 @kernel
-def look_for_company(
-    tree: RecordTree,
-    counts: Longs,
-    costs: CostTables,
-    k: int,
-    least: Floats,
-    most: Floats,
-    own_weight: float,
-    some: Longs,
-    found: Floats,
-    keys: Floats,
-    items: Longs,
-) -> None:
-    """`company_costs` of some points, into `found`. `keys` and `items` are room for a heap.
+def look_for_company(company: Company, some: Longs, found: Floats) -> None:
+    """`company_costs` of some points, into `found`.
 
     Nodes and points are met in the order of the smallest v that lets them in; a point is item −1 − point. The best
     company for a v is the k − 1 with the largest `least` among those met: who is below all of them is passed over.
     """
-    codes, node_lo, node_hi = tree.codes, tree.lo, tree.hi
+    tree, counts, k, own_weight = company.tree, company.counts, company.k, company.own_weight
+    least, most, waiting = company.least, company.most, company.heap
+    costs, codes, entries, tree_nodes = tree.costs, tree.codes, tree.entries, tree.nodes
+    node_lo, node_hi = tree.lo, tree.hi
     columns = codes.shape[1]
-    values, many = np.empty(k + 1), np.empty(k + 1, np.int64)  # a heap of the company: `least`, how many records
+    met = np.empty(k + 1, HEAP)  # the company: `least`, how many records
     for point in some:
         here, own = codes[point], least[point]
         size, total, together = 0, 0, 0.0  # points of the company, their records, what these add up to
         best, floor = np.inf, -np.inf
-        waiting = push(keys, items, 0, own, 0)
-        while waiting > 0:
-            v, item = keys[0], items[0]
+        n_waiting = push(waiting, 0, own, 0)
+        while n_waiting > 0:
+            v, item = waiting[0].key, waiting[0].item
             if own_weight * (v - own) >= best:  # nobody's `least` is above v: the others take nothing away
                 break
-            waiting = pop(keys, items, waiting)
+            n_waiting = pop(waiting, n_waiting)
             if item >= 0:
-                leaf = tree.shape[item, IS_LEAF] == 1
-                for entry in range(tree.shape[item, ENTRIES]):
-                    below = tree.entries[item, entry]
+                leaf = tree_nodes[item].leaf
+                for entry in range(tree_nodes[item].count):
+                    below = entries[item, entry]
                     if (least[below] if leaf else most[below]) <= floor:
                         continue
                     cost = 0.0
@@ -153,25 +152,25 @@ def look_for_company(
                         )
                         cost += cell_cost(costs, j, min(here[j], high), max(here[j], low))
                     if leaf:
-                        waiting = push(keys, items, waiting, max(cost, own, least[below]), -1 - below)
+                        n_waiting = push(waiting, n_waiting, max(cost, own, least[below]), -1 - below)
                     else:
-                        waiting = push(keys, items, waiting, max(cost, own), below)
+                        n_waiting = push(waiting, n_waiting, max(cost, own), below)
                 continue
             other = -1 - item
             records = counts[other] - (1 if other == point else 0)
             if records == 0 or least[other] <= floor:
                 continue
-            size = push(values, many, size, least[other], records)
+            size = push(met, size, least[other], records)
             total += records
             together += records * least[other]
             while total >= k:  # k − 1 are enough, and the smallest leave
-                leaving = min(many[0], total - (k - 1))
+                leaving = min(met[0].item, total - (k - 1))
                 total -= leaving
-                together -= leaving * values[0]
-                many[0] -= leaving
-                if many[0] == 0:
-                    size = pop(values, many, size)
+                together -= leaving * met[0].key
+                met[0].item -= leaving
+                if met[0].item == 0:
+                    size = pop(met, size)
             if total == k - 1:
-                floor = values[0]
+                floor = met[0].key
                 best = min(best, own_weight * (v - own) + (1.0 - own_weight) * (v - together / (k - 1)))
         found[point] = max(0.0, best)  # never below, but for rounding

@@ -71,7 +71,7 @@ def withhold(
         return everybody
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     costs = cost_tables(records.books, measure)
-    from shoal.optimize.withholding import run  # loads Numba
+    from shoal.withholding.rounds import run  # loads Numba
 
     labels = run(records.codes, partition.labels, costs, partition.privacy, budget, rng, progress)
     mask = labels >= 0
@@ -89,15 +89,16 @@ def withhold(
 
         task = Task(some, measure, costs, privacy, rng, progress)
         kept = Partition.from_labels(some.codes, mended(task, kept.labels), privacy)
-    withheld = np.count_nonzero(~mask) * float(costs.full.sum())
+    withheld = np.count_nonzero(~mask) * costs.full
     if _loss(kept, costs) + withheld > _loss(partition, costs):  # mending has cost more than was saved
         return everybody
     return Kept(mask, kept)
 
 
 def _loss(partition: Partition, costs: CostTables) -> float:
-    from shoal.boxes.group_tree import Groups, weigh  # loads Numba
+    from shoal.boxes.group_tree.build import weigh
+    from shoal.boxes.grouping import Groups
 
     losses = np.zeros(len(partition))
-    weigh(costs, Groups(partition.lo, partition.hi, partition.sizes, losses))
+    weigh(Groups(partition.lo, partition.hi, partition.sizes, losses), costs)
     return float(partition.sizes @ losses)

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.boxes.division import AT, COLUMN, CUT, KIND, MIDDLE
-from shoal.boxes.group_tree import Groups, GroupTree
-from shoal.boxes.layout import COUNT, LEAVES, NODES, STEPS
+from shoal.boxes.group_tree.divide import BY_CODE, BY_MIDDLE
+from shoal.boxes.grouping import Grouping
 from shoal.compiling import kernel
 
 Ints = NDArray[np.int32]
@@ -44,26 +43,24 @@ def renamed(names: Names, codes: Ints, used: int, new: Ints) -> None:
 
 
 @kernel
-def rename(names: Names, groups: Groups, tree: GroupTree) -> None:
+def rename(g: Grouping, names: Names) -> None:
     """The same for boxes, and for what the group tree keeps."""
-    for group in range(len(groups.sizes)):
-        for i in range(len(names.columns)):
-            j, start = names.columns[i], names.starts[i]
-            groups.lo[group, j] = names.names[start + groups.lo[group, j]]
-            groups.hi[group, j] = names.names[start + groups.hi[group, j]]
-    for node in range(tree.state[NODES]):
-        for i in range(len(names.columns)):
-            j, start = names.columns[i], names.starts[i]
-            for child in range(tree.nodes[node, COUNT]):
+    lo, hi, tree, new = g.groups.lo, g.groups.hi, g.tree, names.names
+    unions, cuts, boxes = tree.unions, tree.cuts, tree.boxes
+    for i in range(len(names.columns)):
+        j, start = names.columns[i], names.starts[i]
+        for group in range(len(lo)):
+            lo[group, j] = new[start + lo[group, j]]
+            hi[group, j] = new[start + hi[group, j]]
+        for node in range(tree.state[0].n_nodes):
+            for child in range(tree.nodes[node].count):
                 for side in range(2):
-                    tree.unions[node, child, side, j] = names.names[start + tree.unions[node, child, side, j]]
-            for step in range(tree.nodes[node, STEPS]):
-                kind = tree.cuts[node, step, KIND]
-                if tree.cuts[node, step, COLUMN] == j and kind in (CUT, MIDDLE):
-                    tree.cuts[node, step, AT] = names.names[start + tree.cuts[node, step, AT]]
-    for leaf in range(tree.state[LEAVES]):
-        for place in range(tree.leaves[leaf, COUNT]):
-            for i in range(len(names.columns)):
-                j, start = names.columns[i], names.starts[i]
+                    unions[node, child, side, j] = new[start + unions[node, child, side, j]]
+            for n in range(tree.nodes[node].n_cuts):
+                cut = cuts[node, n]
+                if cut.column == j and (cut.kind == BY_CODE or cut.kind == BY_MIDDLE):
+                    cut.at = new[start + cut.at]
+        for leaf in range(tree.state[0].n_leaves):
+            for slot in range(tree.leaves[leaf].count):
                 for side in range(2):
-                    tree.boxes[leaf, place, side, j] = names.names[start + tree.boxes[leaf, place, side, j]]
+                    boxes[leaf, slot, side, j] = new[start + boxes[leaf, slot, side, j]]

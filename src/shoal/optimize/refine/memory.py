@@ -1,0 +1,53 @@
+"""Search memory: when groups changed, and which pools were tried in vain, so that they need not be tried again.
+
+And chance, for kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.arrays import grow
+from shoal.compiling import ZERO, inlined
+from shoal.structs import Struct, struct
+
+Longs = NDArray[np.int64]
+STATE = np.dtype([("clock", np.int64), ("chance", np.uint64)])
+
+
+@struct
+class SearchMemory(Struct):
+    """When groups changed, and when their pools were last tried in vain; times count pools."""
+
+    changed: Longs
+    tried: Longs
+    state: NDArray[np.void]  # STATE, one
+
+
+def new_memory(n_groups: int, seed: int) -> SearchMemory:
+    return SearchMemory(
+        changed=np.zeros(n_groups, np.int64),
+        tried=np.full(n_groups, -1, np.int64),
+        state=np.array([(0, seed)], STATE),
+    )
+
+
+def grow_memory(memory: SearchMemory, n_groups: int) -> SearchMemory:
+    """The same memory, for so many groups."""
+    if n_groups <= len(memory.changed):
+        return memory
+    return memory.replace(changed=grow(memory.changed, n_groups), tried=grow(memory.tried, n_groups, -1))
+
+
+@inlined
+def note_change(memory: SearchMemory, group: int) -> None:
+    memory.changed[group] = memory.state[0].clock
+
+
+@inlined
+def draw(memory: SearchMemory, most: int) -> int:
+    """A number below `most`, by chance: the same ones for the same seed."""
+    state = memory.state[0]
+    state.chance = state.chance * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return ZERO + int((state.chance >> np.uint64(33)) % np.uint64(most))

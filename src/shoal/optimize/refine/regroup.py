@@ -1,0 +1,232 @@
+"""From groups to a pool and back: a group and its neighbours, partitioned anew among themselves (`pool.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.boxes.changes import give_back, has_what_is_asked
+from shoal.boxes.costs.kernels import box_cost
+from shoal.boxes.group_tree.search import near_groups
+from shoal.boxes.group_tree.update import add_group, update_group
+from shoal.boxes.grouping import Grouping
+from shoal.boxes.members import put_in, take_out
+from shoal.compiling import ZERO, inlined, inner
+from shoal.optimize.refine.memory import SearchMemory, draw, note_change
+from shoal.optimize.refine.pool import LEAST_GAIN, Pool, build_groups, hopeless, new_pool, search
+from shoal.privacy.counts import holds, join, leave
+
+Longs = NDArray[np.int64]
+MOST = 6  # neighbours of a group in its pool
+POOL_SIZE = 8  # times k, at most
+MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
+
+
+@inlined
+def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int) -> float:
+    """A group and its neighbours, partitioned anew."""
+    if g.groups.sizes[group] == 0 or not has_what_is_asked(g, group):
+        return 0.0
+    found = np.empty(neighbours, np.int64)
+    before_count, size, before = neighbours_of(g, group, found)
+    newest = memory.changed[group]
+    for i in range(before_count - 1):
+        newest = max(newest, memory.changed[found[i]])
+    if before_count == 1 or before <= LEAST_GAIN or memory.tried[group] >= newest:
+        return 0.0
+    pool, labels = gather(g, group, found[: before_count - 1], size)
+    old = labels.copy()
+    total = search(g, pool, labels, before_count, np.inf)
+    n_groups = before_count
+    for _ in range(rebuilds):
+        new = np.empty(size, np.int64)
+        parts, loss = build_groups(pool, g.k, draw(memory, size), new)
+        if parts - before_count > g.state[0].n_spare:
+            break
+        if hopeless(loss, total):
+            continue
+        keep_numbers(old, before_count, new, parts)
+        parts = max(before_count, parts)  # some may be empty
+        if not relabel(g, pool, labels, new, parts):
+            continue
+        other = search(g, pool, new, parts, total)
+        if other < total - LEAST_GAIN:
+            total, labels, n_groups = other, new, parts
+        else:
+            relabel(g, pool, new, labels, n_groups)
+    memory.state[0].clock += 1
+    if total >= before - LEAST_GAIN:
+        relabel(g, pool, labels, old, before_count)
+        memory.tried[group] = memory.state[0].clock
+        return 0.0
+    scatter(g, memory, pool, old, labels, n_groups)
+    return before - total
+
+
+@inner
+def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, float]:
+    """The neighbours that make a pool with a group, into `found`: how many groups, how many records, their loss."""
+    sizes, losses = g.groups.sizes, g.groups.losses
+    size, values = sizes[group], np.empty(len(found))
+    near = near_groups(g, group, 0.0, found, values)
+    count, before = ZERO + 1, size * losses[group]
+    for i in range(near):
+        one = found[i]
+        together = size + sizes[one]
+        if together > MOST_RECORDS or (count > 1 and together > POOL_SIZE * g.k):
+            break
+        if has_what_is_asked(g, one):
+            found[count - 1] = one
+            count += 1
+            size = together
+            before += sizes[one] * losses[one]
+    return count, size, before
+
+
+@inlined
+def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) -> None:
+    """A group that lacks something, and neighbours that together have enough for as many groups as they are."""
+    sizes, k = g.groups.sizes, g.k
+    size = sizes[group]
+    if size == 0 or has_what_is_asked(g, group):
+        return
+    found, values = np.empty(MOST, np.int64), np.empty(MOST)
+    near = near_groups(g, group, 0.0, found, values)
+    count = ZERO + 1
+    for i in range(near):
+        if size >= count * k:
+            break
+        found[count - 1] = found[i]
+        size += sizes[found[i]]
+        count += 1
+    if count == 1 or size < count * k or size > MOST_RECORDS:
+        return
+    pool, old = gather(g, group, found[: count - 1], size)
+    best, total = old, np.inf
+    for _ in range(rebuilds):
+        new = np.empty(size, np.int64)
+        parts, loss = build_groups(pool, k, draw(memory, size), new)
+        if parts - count > g.state[0].n_spare:
+            return
+        if hopeless(loss, total):
+            continue
+        keep_numbers(old, count, new, parts)
+        if not relabel(g, pool, best, new, parts):
+            continue
+        other = search(g, pool, new, parts, total)
+        if other < total:
+            best, total = new, other
+        else:
+            relabel(g, pool, new, best, parts)
+    if total < np.inf:
+        memory.state[0].clock += 1
+        scatter(g, memory, pool, old, best, max(count, size // k))
+
+
+@inner
+def gather(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Pool, Longs]:
+    """The pool of a group and its neighbours, of so many records; groups to come get numbers that are not in use."""
+    count = ZERO + 1 + len(neighbours)
+    most = max(count, size // g.k)
+    records, labels, ids = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(most, np.int64)
+    heads, nexts = g.members.heads, g.members.nexts
+    i = 0
+    for part in range(most):
+        if part >= count:
+            free = g.state[0].n_spare - 1 - (part - count)
+            ids[part] = g.spare[free] if free >= 0 else -1
+            continue
+        one = group if part == 0 else neighbours[part - 1]
+        ids[part] = one
+        record = heads[one]
+        while record >= 0:
+            records[i], labels[i] = record, part
+            i += 1
+            record = nexts[record]
+    return new_pool(g.costs, g.codes, records, ids, count), labels
+
+
+@inner
+def relabel(g: Grouping, pool: Pool, old: Longs, new: Longs, n_groups: int) -> bool:
+    """What is counted follows other labels; if the groups then lack something, it does not, and this is False."""
+    if not g.rules.asked:
+        return True
+    recount(g, pool, old, new)
+    for part in range(n_groups):
+        group = pool.ids[part]
+        if g.rules.counts.sizes[group] > 0 and not holds(g.rules, group):
+            recount(g, pool, new, old)
+            return False
+    return True
+
+
+@inner
+def recount(g: Grouping, pool: Pool, old: Longs, new: Longs) -> None:
+    """What is counted follows other labels, whatever is asked."""
+    if g.rules.asked:
+        for i in range(len(old)):
+            if old[i] != new[i]:
+                leave(g.rules, pool.records[i], pool.ids[old[i]])
+                join(g.rules, pool.records[i], pool.ids[new[i]])
+
+
+@inner
+def keep_numbers(old: Longs, n_groups: int, new: Longs, parts: int) -> None:
+    """New groups take the numbers of those that they share most records with: who stays together is not renamed."""
+    most = max(n_groups, parts)
+    shared = np.zeros((parts, most), np.int64)
+    for i in range(len(old)):
+        shared[new[i], old[i]] += 1
+    names = np.full(parts, -1, np.int64)
+    taken = np.zeros(most, np.bool_)
+    for _ in range(min(n_groups, parts)):
+        best, part, number = -1, 0, 0
+        for i in range(parts):
+            for j in range(n_groups):
+                if names[i] < 0 and not taken[j] and shared[i, j] > best:
+                    best, part, number = shared[i, j], i, j
+        names[part], taken[number] = number, True
+    free = n_groups
+    for part in range(parts):
+        if names[part] < 0:
+            names[part] = free
+            free += 1
+    for i in range(len(new)):
+        new[i] = names[new[i]]
+
+
+@inner
+def scatter(g: Grouping, memory: SearchMemory, pool: Pool, old: Longs, labels: Longs, n_groups: int) -> None:
+    """The groups become what the pool says. (What is counted has followed already.)"""
+    groups, codes = g.groups, g.codes
+    lo, hi = groups.lo, groups.hi
+    changed = np.zeros(n_groups, np.bool_)
+    for i in range(len(old)):
+        if old[i] != labels[i]:
+            changed[old[i]] = changed[labels[i]] = True
+            take_out(g.members, pool.records[i], pool.ids[old[i]])
+            put_in(g.members, pool.records[i], pool.ids[labels[i]])
+    g.state[0].n_spare -= max(0, n_groups - pool.count)
+    for part in range(n_groups):
+        group = pool.ids[part]
+        if not changed[part]:
+            continue
+        note_change(memory, group)
+        size = 0
+        for i in range(len(labels)):
+            if labels[i] == part:
+                for j in range(codes.shape[1]):
+                    code = codes[pool.records[i], j]
+                    lo[group, j] = code if size == 0 else min(lo[group, j], code)
+                    hi[group, j] = code if size == 0 else max(hi[group, j], code)
+                size += 1
+        groups.sizes[group] = size
+        g.retry[group] = 0
+        if size > 0:
+            groups.losses[group] = box_cost(g.costs, lo[group], hi[group])
+        if part >= pool.count:
+            add_group(g, group)
+        else:
+            update_group(g, group)
+        if size == 0:
+            give_back(g, group)
