@@ -84,17 +84,17 @@ def prepared(records: Records, method: str, k: int) -> Search:
 @kernel
 def through_the_tree(g: Grouping, records: Ints) -> Ints:
     found = np.empty(len(records), np.int32)
-    for place in range(len(records)):
-        record = records[place]
-        found[place] = best_group(g, Query(record, record, 1.0, 0.0, np.inf, NOBODY, NOBODY), False)
+    for i in range(len(records)):
+        record = records[i]
+        found[i] = best_group(g, Query(record, record, 1.0, 0.0, np.inf, NOBODY, NOBODY), False)
     return found
 
 
 @kernel
 def by_scanning(g: Grouping, records: Ints) -> Ints:
     found = np.empty(len(records), np.int32)
-    for place in range(len(records)):
-        found[place] = by_scan(g.costs, g.groups, records[place], np.inf, NOBODY)
+    for i in range(len(records)):
+        found[i] = by_scan(g.costs, g.groups, records[i], np.inf, NOBODY)
     return found
 
 

@@ -240,15 +240,15 @@ def batches(table: pa.Table, rows: int) -> Iterator[Batch]:
     size, coming = rows // 100, rows
     keys: list[str] = table["id"].slice(0, rows).to_pylist()
 
-    def new(several: int) -> pa.Table:
+    def new(count: int) -> pa.Table:
         nonlocal coming
-        coming += several
-        return table.slice(coming - several, several)
+        coming += count
+        return table.slice(coming - count, count)
 
-    def leaving(several: int) -> list[str]:
-        places = set(rng.choice(len(keys), several, replace=False).tolist())
-        gone = [keys[place] for place in sorted(places)]
-        keys[:] = [key for place, key in enumerate(keys) if place not in places]
+    def leaving(count: int) -> list[str]:
+        rows = set(rng.choice(len(keys), count, replace=False).tolist())
+        gone = [keys[row] for row in sorted(rows)]
+        keys[:] = [key for row, key in enumerate(keys) if row not in rows]
         return gone
 
     for _ in range(GROWING):
@@ -268,7 +268,7 @@ def followed(rows: int, k: int) -> dict[str, float]:
     """What each maintainer has lost in the end, as a share of `shoal` from scratch; and what a change cost it."""
     table, schema = adult_with_keys()
     for maintainer in MAINTAINERS:  # compiles
-        _follow(table, schema, 500, k, maintainer, several=GROWING + SHRINKING + 10)
+        _follow(table, schema, 500, k, maintainer, count=GROWING + SHRINKING + 10)
     report: dict[str, float] = {}
     best = dict.fromkeys(MAINTAINERS, math.inf)
     for maintainer in MAINTAINERS * TRIES:  # in turn: a machine that is slower for a while is slower for all
@@ -285,14 +285,14 @@ def followed(rows: int, k: int) -> dict[str, float]:
 
 
 def _follow(
-    table: pa.Table, schema: shoal.Schema, rows: int, k: int, maintainer: str, several: int = BATCHES
+    table: pa.Table, schema: shoal.Schema, rows: int, k: int, maintainer: str, count: int = BATCHES
 ) -> tuple[LivePartition, float, int]:
     """So many batches; both maintainers have the same first groups."""
     settings = Settings(k=k, maintainer=maintainer, method="shoal", seed=1)
     live = LivePartition.start(table.slice(0, rows), schema, settings)
     live.prepare()  # the tree is built
     seconds, changes = 0.0, 0
-    for batch in islice(batches(table, rows), several):
+    for batch in islice(batches(table, rows), count):
         made = ChangeBatch.of(schema, **batch._asdict())
         start = time.process_time()
         live.apply(made)

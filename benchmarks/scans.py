@@ -30,14 +30,14 @@ def k_member(codes: Ints, costs: CostTables, k: int, last: int) -> Floats:
     for group in range(len(losses)):
         for size in range(k):
             best, chosen = np.inf, 0
-            for place in range(left):
+            for i in range(left):
                 cost = 0.0
                 for j in range(columns):
-                    cost += cell_cost(costs, j, min(lo[j], free[place, j]), max(hi[j], free[place, j]))
+                    cost += cell_cost(costs, j, min(lo[j], free[i, j]), max(hi[j], free[i, j]))
                 if size == 0:
                     cost = -cost  # the seed is furthest
                 if cost < best:
-                    best, chosen = cost, place
+                    best, chosen = cost, i
             for j in range(columns):
                 code = free[chosen, j]
                 lo[j] = code if size == 0 else min(lo[j], code)
@@ -102,10 +102,10 @@ def sequential_pass(codes: Ints, costs: CostTables, groups: Groups, members: Mem
 
 
 @kernel
-def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, several: int, coming: int) -> float:
+def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, n_groups: int, coming: int) -> float:
     """I3M+ as its paper writes it, for the last `coming` records; what all records lose afterwards."""
     columns = codes.shape[1]
-    room = several + coming + 1
+    room = n_groups + coming + 1
     groups = Groups(
         np.zeros((room, columns), np.int32),
         np.zeros((room, columns), np.int32),
@@ -115,7 +115,7 @@ def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, several: i
     members = np.zeros((room, 2 * k), np.int32)
     for record in range(len(codes) - coming):
         put(codes, groups, members, record, labels[record])
-    for group in range(several):
+    for group in range(n_groups):
         groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
     losses = np.zeros(k)
     for record in range(len(codes) - coming, len(codes)):
@@ -125,10 +125,10 @@ def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, several: i
             records = members[group].copy()
             order_of_going(codes, costs, records, k, losses)
             groups.sizes[group] = 0
-            for place in range(2 * k):
-                put(codes, groups, members, records[place], several if place < k else group)
-            groups.losses[several] = box_cost(costs, groups.lo[several], groups.hi[several])
-            several += 1
+            for i in range(2 * k):
+                put(codes, groups, members, records[i], n_groups if i < k else group)
+            groups.losses[n_groups] = box_cost(costs, groups.lo[n_groups], groups.hi[n_groups])
+            n_groups += 1
         groups.losses[group] = box_cost(costs, groups.lo[group], groups.hi[group])
     return float((groups.sizes * groups.losses).sum())
 

@@ -14,8 +14,8 @@ from shoal.boxes.changes import groups_of
 from shoal.boxes.costs import cost_tables
 from shoal.boxes.members import members_of
 from shoal.cluster import Task, cluster
-from shoal.cluster.moving import PASS, ThroughTree
 from shoal.cluster.sequential import search
+from shoal.cluster.sequential.through_tree import PASS, ThroughTree
 from shoal.privacy import Privacy
 from shoal.progress import SILENT
 from shoal.records.encode import Records

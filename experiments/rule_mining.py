@@ -82,14 +82,14 @@ def mine(items: Items, positive: Bools, support: float, certainty: float, most_i
         sizes = _count(together)
         counts = {kind: _count(together & bits) for kind, bits in classes.items()}
         enough = {kind: count >= support * records for kind, count in counts.items()}
-        for place in np.flatnonzero(enough[True] | enough[False]):
-            longer = (*chosen, start + int(place))
+        for i in np.flatnonzero(enough[True] | enough[False]):
+            longer = (*chosen, start + int(i))
             for kind, count in counts.items():
-                confidence = float(count[place] / sizes[place])
-                if enough[kind][place] and confidence >= needed[kind]:
+                confidence = float(count[i] / sizes[i])
+                if enough[kind][i] and confidence >= needed[kind]:
                     found[Rule(longer, kind)] = confidence
             if len(longer) < most_items:
-                extend(longer, together[place])
+                extend(longer, together[i])
 
     extend((), np.packbits(np.ones(records, bool)))
     return found

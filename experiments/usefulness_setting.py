@@ -137,7 +137,7 @@ def pmi_is_ahead(
         leads = {other: [found[k, PMI] - found[k, other] for k in ks] for other in OTHERS}
         # NaN, where nothing was found at some k, is not ahead.
         average = {other: sum(lead) / len(lead) for other, lead in leads.items()}
-        everywhere = [k for place, k in enumerate(ks) if all(lead[place] > by for lead in leads.values())]
+        everywhere = [k for i, k in enumerate(ks) if all(lead[i] > by for lead in leads.values())]
         ahead = [lead > by for lead in average.values()]
         words = ", ".join(f"{sign * lead:+.3f} beside {other}" for other, lead in average.items())
         return verdict(all(ahead), in_part=any(ahead) or bool(everywhere)), (

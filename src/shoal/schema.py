@@ -105,7 +105,7 @@ def _check_numbers(column: Column) -> None:
             "domain is for numeric and date columns.",
             hint="The domain of a category is its hierarchy's leaves.",
         )
-    bounds = _places(column, "domain")
+    bounds = _points(column, "domain")
     if bounds is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
         wanted = "two dates" if column.type == ColumnType.DATE else "two numbers"
         raise SchemaError(
@@ -113,19 +113,19 @@ def _check_numbers(column: Column) -> None:
         )
 
 
-def _places(column: Column, name: str) -> Sequence[float | date | str] | None:
+def _points(column: Column, name: str) -> Sequence[float | date | str] | None:
     """The numbers or dates that a field lists, as the column's type wants them; None if some are neither."""
-    places = list(getattr(column, name))
+    points = list(getattr(column, name))
     if column.type == ColumnType.DATE:
-        places = [_day(place) for place in places]
-        object.__setattr__(column, name, places)
-        fit = all(isinstance(place, date) and not isinstance(place, datetime) for place in places)
+        points = [_day(point) for point in points]
+        object.__setattr__(column, name, points)
+        fit = all(isinstance(point, date) and not isinstance(point, datetime) for point in points)
     else:
         fit = all(
-            isinstance(place, int | float) and not isinstance(place, bool) and abs(place) <= LARGEST_NUMBER
-            for place in places
+            isinstance(point, int | float) and not isinstance(point, bool) and abs(point) <= LARGEST_NUMBER
+            for point in points
         )
-    return places if fit else None
+    return points if fit else None
 
 
 def _check_sensitive(column: Column) -> None:
@@ -140,8 +140,8 @@ def _check_sensitive(column: Column) -> None:
     if column.bins is not None:
         if not on_axis:
             raise SchemaError("bins is for numeric and date columns.")
-        places = _places(column, "bins")
-        if not places or any(not a < b for a, b in pairwise(places)):  # type: ignore[operator]  # all of one kind
+        edges = _points(column, "bins")
+        if not edges or any(not a < b for a, b in pairwise(edges)):  # type: ignore[operator]  # all of one kind
             raise SchemaError(f"bins must be {KINDS['bins'][1]}. Got {shown(column.bins)} instead.")
     if column.distance == "hierarchical" and (column.grower is None or column.bins is not None):
         raise SchemaError('distance = "hierarchical" needs a hierarchy, and no bins.')

@@ -14,7 +14,7 @@ import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import cluster
-from shoal.cluster.hilbert import curve_digits, curve_order, places
+from shoal.cluster.hilbert import coordinates, curve_digits, curve_order
 from shoal.measures import total_loss
 from shoal.records.encode import encode
 from tests.reference.clustering import group_loss
@@ -33,8 +33,8 @@ def number(points: np.ndarray) -> list[int]:
 
 def test_the_papers_toy() -> None:
     codes = np.array(TOY, np.int32)
-    assert number(places(codes, rescale=False)) == [0, 9, 118, 123]
-    assert number(places(codes, rescale=True)) == [0, 220, 118, 162]
+    assert number(coordinates(codes, rescale=False)) == [0, 9, 118, 123]
+    assert number(coordinates(codes, rescale=True)) == [0, 220, 118, 162]
 
 
 @pytest.mark.parametrize(("rescale", "suppressed"), [(False, 6), (True, 2)])

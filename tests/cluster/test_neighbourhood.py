@@ -16,7 +16,7 @@ from shoal.boxes.group_tree.catalog import Query
 from shoal.boxes.grouping import Grouping
 from shoal.cluster import Task, cluster
 from shoal.cluster import shoal as method
-from shoal.cluster.neighbourhood import share_looked_at, without_neighbours
+from shoal.cluster.shoal.neighbourhood import share_looked_at, without_neighbours
 from shoal.measures import total_loss
 from shoal.privacy import Privacy
 from shoal.privacy.rules import no_rules

@@ -19,9 +19,9 @@ from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task, cluster
 from shoal.cluster.agglomerative import merged_with
-from shoal.cluster.even_split import even_split
-from shoal.cluster.information import ByScan, closest
-from shoal.cluster.moving import ThroughTree
+from shoal.cluster.sequential.by_scan import ByScan, closest
+from shoal.cluster.sequential.even_split import even_split
+from shoal.cluster.sequential.through_tree import ThroughTree
 from shoal.privacy import Privacy, make_rules
 from shoal.progress import SILENT
 from shoal.records.encode import Records, encode

@@ -61,8 +61,8 @@ def _build(tree: PointTree) -> int:
         widest, width = 0, 0.0
         for j in range(tree.points.shape[1]):
             low = high = tree.points[tree.order[start], j]
-            for place in range(start, end):
-                code = tree.points[tree.order[place], j]
+            for i in range(start, end):
+                code = tree.points[tree.order[i], j]
                 low, high = min(low, code), max(high, code)
             tree.lo[node, j], tree.hi[node, j] = low, high
             if node == 0 and high > low:
@@ -71,8 +71,8 @@ def _build(tree: PointTree) -> int:
                 widest, width = j, (high - low) * scale[j]
         if end - start > LEAF:  # equal points too: whoever takes points one by one needs small leaves
             codes = np.empty(end - start, np.int32)
-            for place in range(start, end):
-                codes[place - start] = tree.points[tree.order[place], widest]
+            for i in range(start, end):
+                codes[i - start] = tree.points[tree.order[i], widest]
             tree.order[start:end] = tree.order[start:end][np.argsort(codes)]
             middle = (start + end) // 2
             tree.children[node] = used
@@ -120,8 +120,8 @@ def match(tree: PointTree, point_weights: Floats, lo: Ints, hi: Ints, box_weight
     """The weight of the points in each box, and of the boxes around each point."""
     inside, covering = np.zeros(len(lo)), np.zeros(len(tree.order))
     before = np.zeros(len(tree.order) + 1)  # the weight of all points in front of a place
-    for place in range(len(tree.order)):
-        before[place + 1] = before[place] + point_weights[tree.order[place]]
+    for i in range(len(tree.order)):
+        before[i + 1] = before[i] + point_weights[tree.order[i]]
     whole = np.zeros(len(tree.starts))  # the weight of the boxes that contain a whole node
     stack = np.empty(256, np.int64)
     for box in range(len(lo)):
@@ -137,8 +137,8 @@ def match(tree: PointTree, point_weights: Floats, lo: Ints, hi: Ints, box_weight
                 stack[top], stack[top + 1] = tree.children[node], tree.children[node] + 1
                 top += 2
             elif met == 1:
-                for place in range(tree.starts[node], tree.ends[node]):
-                    point = tree.order[place]
+                for i in range(tree.starts[node], tree.ends[node]):
+                    point = tree.order[i]
                     if contains(tree.points[point], lo[box], hi[box]):
                         inside[box] += point_weights[point]
                         covering[point] += box_weights[box]
@@ -147,6 +147,6 @@ def match(tree: PointTree, point_weights: Floats, lo: Ints, hi: Ints, box_weight
             whole[tree.children[node]] += whole[node]
             whole[tree.children[node] + 1] += whole[node]
         else:
-            for place in range(tree.starts[node], tree.ends[node]):
-                covering[tree.order[place]] += whole[node]
+            for i in range(tree.starts[node], tree.ends[node]):
+                covering[tree.order[i]] += whole[node]
     return inside, covering

@@ -1,4 +1,4 @@
-"""Static methods: a table of codes in, a Partition out. One file each; this one knows their names.
+"""Static methods: a table of codes in, a Partition out. One file or folder each; this one knows their names.
 
 A method's module is imported when it is asked for, because its kernels load Numba. To add one, write
 `cluster/<name>.py` with a function `run(task, **options) -> labels`, and register it here: the shared tests, the

@@ -11,7 +11,7 @@ A pair's distance stands in the entry of whichever of the two was looked at late
 is still there is the closest pair of all.
 
 Where sequential clustering merges what is below k, closest is by what a merger adds per record, dist(A, B) / |A ∪ B|:
-by dist itself small groups tend to join the smallest, however far that is (see `sequential.py`).
+by dist itself small groups tend to join the smallest, however far that is (see `sequential/`).
 
 Guarantee: every group has at least k records, given k ≤ n; every merger is of a closest pair.
 """

@@ -66,11 +66,11 @@ def run(task: Task, *, rescale: bool = True) -> Ints:
 
 def curve_order(codes: Ints, *, rescale: bool) -> Longs:
     """The records in the order of the curve; equal ones in their own order."""
-    digits = curve_digits(places(codes, rescale=rescale))
+    digits = curve_digits(coordinates(codes, rescale=rescale))
     return np.lexsort(digits.T[::-1])
 
 
-def places(codes: Ints, *, rescale: bool) -> Longs:
+def coordinates(codes: Ints, *, rescale: bool) -> Longs:
     """Codes from 0 on, all columns over the same range."""
     moved = codes.astype(np.int64) - codes.min(axis=0)
     ranges = moved.max(axis=0)

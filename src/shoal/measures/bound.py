@@ -57,9 +57,9 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     return bound - _most(least - costs.full, counts, withheld) if withheld else bound
 
 
-def _most(values: NDArray[np.float64], counts: NDArray[np.int64], several: int) -> float:
+def _most(values: NDArray[np.float64], counts: NDArray[np.int64], count: int) -> float:
     """The largest values, so many at most, added up; each occurs as often as it is counted. Those below 0 are not."""
     order = np.argsort(-values)
     before = np.cumsum(counts[order]) - counts[order]
-    taken = np.clip(several - before, 0, counts[order])
+    taken = np.clip(count - before, 0, counts[order])
     return float(np.maximum(0.0, values[order]) @ taken)

@@ -132,9 +132,9 @@ def _prefix_costs(labels: list[str | None], members: list[list[str]]) -> Costs:
 
 def _shared_characters(texts: list[str]) -> int:
     """How many characters at the front all texts share."""
-    for place, signs in enumerate(zip(*texts, strict=False)):
+    for i, signs in enumerate(zip(*texts, strict=False)):
         if len(set(signs)) > 1:
-            return place
+            return i
     return min(map(len, texts), default=0)
 
 

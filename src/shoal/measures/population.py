@@ -60,7 +60,7 @@ def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
     spans = None
     if book.axis is not None and (rule is None or isinstance(rule, IntervalLevels | DateLevels)):
         spans = read_spans(book.column, labels)
-    places = _places(book)
+    ranges = _leaf_ranges(book)
     texts = np.array(book.texts)
     for i, label in enumerate(labels):
         if label is None:
@@ -76,18 +76,18 @@ def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
             prefix = label.rstrip(ROOT)
             low[i] = np.searchsorted(texts, prefix, "left") + 1
             high[i] = np.searchsorted(texts, prefix if prefix == label else prefix + "\U0010ffff", "right")
-        elif label in places:
-            low[i], high[i] = places[label]
+        elif label in ranges:
+            low[i], high[i] = ranges[label]
     return low, high
 
 
-def _places(book: CodeBook) -> dict[str, tuple[int, int]]:
+def _leaf_ranges(book: CodeBook) -> dict[str, tuple[int, int]]:
     """The codes below each label of a tree."""
     if book.tree is None:
         return {}
-    places: dict[str, tuple[int, int]] = {}
+    ranges: dict[str, tuple[int, int]] = {}
     for code, path in enumerate(book.tree.paths, start=1):
         for node in path[path >= 0]:
             label = book.tree.labels[node]
-            places[label] = (places[label][0] if label in places else code, code)
-    return places
+            ranges[label] = (ranges[label][0] if label in ranges else code, code)
+    return ranges

@@ -53,13 +53,13 @@ def public_report(
 
 def class_numbers(columns: list[Cells]) -> Ints:
     """The equivalence class of each row, numbered from 0."""
-    classes, several = columns[0].index, len(columns[0].labels)
+    classes, n_classes = columns[0].index, len(columns[0].labels)
     for cells in columns[1:]:
-        if several * len(cells.labels) > LARGEST_KEY:
+        if n_classes * len(cells.labels) > LARGEST_KEY:
             classes = value_numbers(pa.array(classes))
-            several = int(classes.max()) + 1
+            n_classes = int(classes.max()) + 1
         classes = classes * len(cells.labels) + cells.index  # unique as long as it fits
-        several *= len(cells.labels)
+        n_classes *= len(cells.labels)
     return value_numbers(pa.array(classes))
 
 
@@ -108,9 +108,9 @@ def _add_class_measures(
     discernible = float(sizes[classes][~suppressed].astype(np.float64).sum()) + nothing * n
     report.totals["dm"] = discernible
     report.shares["dm"] = discernible / n**2
-    several = report.classes + (report.withheld > 0 and not suppressed.any())
-    report.totals["average_class_size"] = n / several
-    report.shares["average_class_size"] = 1 / several
+    n_classes = report.classes + (report.withheld > 0 and not suppressed.any())
+    report.totals["average_class_size"] = n / n_classes
+    report.shares["average_class_size"] = 1 / n_classes
     if sensitive is None:
         report.omitted["cm"] = "the schema has no sensitive column"
         return
@@ -122,12 +122,12 @@ def majority(classes: Ints, values: Ints) -> Ints:
     """How many rows of each class have its most common value."""
     if not len(classes):
         return np.zeros(0, np.int64)
-    several = int(values.max()) + 1
-    pairs = np.sort(classes * several + values)
+    n_values = int(values.max()) + 1
+    pairs = np.sort(classes * n_values + values)
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
     counts = np.diff(starts, append=len(pairs))
     largest = np.zeros(int(classes.max()) + 1, np.int64)
-    np.maximum.at(largest, pairs[starts] // several, counts)
+    np.maximum.at(largest, pairs[starts] // n_values, counts)
     return largest
 
 

@@ -71,14 +71,14 @@ class LivePrivacy:
         self.tables = tables_over(self.k, self._asked, self._columns, shares, self._codes)
         self._rules = None
 
-    def spread(self, places: NDArray[np.int64], room: int) -> None:
+    def spread(self, slots: NDArray[np.int64], room: int) -> None:
         """Record i of those that this was made of has the number `places[i]`, and there is room for so many."""
         by_people, values, whose, pair_values = self._codes
         spread_values = np.zeros((room, values.shape[1]), np.int32)
-        spread_values[places] = values
+        spread_values[slots] = values
         if by_people:
             spread_whose = np.zeros((room, whose.shape[1]), np.int32)
-            spread_whose[places] = whose
+            spread_whose[slots] = whose
             whose, pair_values = spread_whose, grow(pair_values, self._numbers + room * whose.shape[1], -1)
         self._codes = RecordCodes(by_people, spread_values, whose, pair_values)
         self._make_tables()
@@ -118,8 +118,8 @@ class LivePrivacy:
 
     def _recode(self, j: int, known: SensitiveColumn, column: SensitiveColumn, records: int) -> None:
         """A column has values that were not there before; those that were get new codes."""
-        places = {text: code for code, text in enumerate(column.texts, start=1)}
-        moved = np.array([0, *(places[text] for text in known.texts)], np.int32)
+        code_of = {text: code for code, text in enumerate(column.texts, start=1)}
+        moved = np.array([0, *(code_of[text] for text in known.texts)], np.int32)
         values: list[str | None] = [None, *column.texts] if column.some_missing else [*column.texts]
         known_shares = self.reference[column.name]
         self.reference = {**self.reference, column.name: {**dict.fromkeys(values, 0.0), **known_shares}}

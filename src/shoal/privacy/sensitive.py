@@ -39,7 +39,7 @@ class SensitiveColumn:
     distance: str  # equal, ordered or hierarchical
     tree: Tree | None  # over the codes from 1 on, where the distance is hierarchical
     frozen: Floats | None  # the reference distribution of the epoch, by code; None: that of these records
-    places: Mapping[str, int] | None  # the code of each spelling; None where values are numbers or dates
+    spellings: Mapping[str, int] | None  # the code of each spelling; None where values are numbers or dates
     by_number: bool  # nothing says that values are texts: 5 and 5.0 are one
     some_missing: bool  # whether missing is a value that occurs, here or in the reference
 
@@ -50,8 +50,8 @@ class SensitiveColumn:
 
     def code_of(self, text: str) -> int | None:
         """The code of a value that somebody wrote down; None if no record has it."""
-        if self.places is not None:
-            return self.places.get(one_spelling(text, numbers=self.by_number))
+        if self.spellings is not None:
+            return self.spellings.get(one_spelling(text, numbers=self.by_number))
         if text == "":
             return 0
         if text in self.texts:
@@ -72,13 +72,13 @@ def sensitive_column(
     """The codes of one sensitive column. `reference`: the frozen distribution; its values get codes as well."""
     column = records.schema.columns[name]
     array = records.passthrough[name].combine_chunks()
-    tree, places = None, None
+    tree, spellings = None, None
     if on_axis(column):
         texts, codes = _by_axis(column, array, reference)
     else:
         if array.type != pa.string():  # texts are as they should be already: see `encode`
             array = as_text(name, array, records.schema.missing)
-        texts, codes, tree, places = _by_text(name, column, array, reference, records.schema.missing)
+        texts, codes, tree, spellings = _by_text(name, column, array, reference, records.schema.missing)
     frozen, some_missing = None, False
     if reference is not None:
         whose = {text: code for code, text in enumerate(texts, start=1)}
@@ -86,16 +86,16 @@ def sensitive_column(
         for text, share in reference.items():
             code = 0
             if text:
-                code = whose[text] if places is None else places[one_spelling(text, numbers=by_number(column))]
+                code = whose[text] if spellings is None else spellings[one_spelling(text, numbers=by_number(column))]
             frozen[code] += share
             some_missing |= code == 0
-    several_missing = int((codes == 0).sum())
-    if several_missing and not quiet:
-        note = f"column {name!r}: {several_missing} sensitive values are missing; missing counts as a value of its own."
+    n_missing = int((codes == 0).sum())
+    if n_missing and not quiet:
+        note = f"column {name!r}: {n_missing} sensitive values are missing; missing counts as a value of its own."
         warnings.warn(note, ShoalWarning, stacklevel=2)
-    some_missing |= several_missing > 0
+    some_missing |= n_missing > 0
     return SensitiveColumn(
-        name, codes, texts, distance_of(column), tree, frozen, places, by_number(column), some_missing
+        name, codes, texts, distance_of(column), tree, frozen, spellings, by_number(column), some_missing
     )
 
 
@@ -131,8 +131,8 @@ def _by_axis(column: Column, array: pa.Array, reference: Distribution | None) ->
     axis = values
     if reference is not None:
         frozen = [text for text in reference if text]
-        places = day_numbers(map(date.fromisoformat, frozen)) if days else [_number(text) for text in frozen]
-        axis = np.concatenate([values, np.array(places, values.dtype if _all_whole(values, places) else np.float64)])
+        numbers = day_numbers(map(date.fromisoformat, frozen)) if days else [_number(text) for text in frozen]
+        axis = np.concatenate([values, np.array(numbers, values.dtype if _all_whole(values, numbers) else np.float64)])
     axis = np.unique(axis)
     codes = np.zeros(len(array), np.int32)
     codes[known] = np.searchsorted(axis, values) + 1
@@ -145,9 +145,9 @@ def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
-def _all_whole(values: NDArray[np.generic], places: Sequence[int | float]) -> bool:
+def _all_whole(values: NDArray[np.generic], numbers: Sequence[int | float]) -> bool:
     """Whether whole numbers stay whole: beyond 2^53 a float does not tell them apart."""
-    return values.dtype.kind == "i" and all(isinstance(place, int) for place in places)
+    return values.dtype.kind == "i" and all(isinstance(number, int) for number in numbers)
 
 
 def _by_text(
@@ -172,12 +172,12 @@ def _by_text(
             raise DataError(f"column {name!r}: the reference distribution has values that the hierarchy lacks.")
         tree = tree.attach(unknown) if unknown else tree
         texts = tree.leaves
-    places = dict.fromkeys(no_value, 0)
+    spellings = dict.fromkeys(no_value, 0)
     for code, text in enumerate(texts, start=1):
-        places.setdefault(one_spelling(text, numbers=numbers), code)
-    lookup = np.array([0, *(places[text] for text in spelled)], np.int32)
+        spellings.setdefault(one_spelling(text, numbers=numbers), code)
+    lookup = np.array([0, *(spellings[text] for text in spelled)], np.int32)
     indices = coded.indices.fill_null(-1).to_numpy()
-    return texts, lookup[indices + 1], tree, places
+    return texts, lookup[indices + 1], tree, spellings
 
 
 def _refuse_unknown(name: str, hierarchy: Hierarchy, array: pa.Array, coded: pa.DictionaryArray) -> None:

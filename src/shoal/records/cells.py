@@ -46,12 +46,12 @@ def interval_texts(book: CodeBook, lo: Ints, hi: Ints) -> list[str | None]:
     present = np.flatnonzero(lo > 0)
     if book.tree is not None:
         nodes = book.tree.common_ancestor(lo[present] - 1, hi[present] - 1)
-        for place, node in zip(present, nodes, strict=True):
-            texts[place] = book.tree.labels[node]
+        for i, node in zip(present, nodes, strict=True):
+            texts[i] = book.tree.labels[node]
         return texts
-    for place in present:
-        first, last = book.texts[lo[place] - 1], book.texts[hi[place] - 1]
-        texts[place] = first if first == last else f"[{first}..{last}]"
+    for i in present:
+        first, last = book.texts[lo[i] - 1], book.texts[hi[i] - 1]
+        texts[i] = first if first == last else f"[{first}..{last}]"
     return texts
 
 

@@ -279,8 +279,8 @@ def _tried(
                 return None
             at_fault = np.array(error.every_row) - 1
             values = dict(zip(at_fault[: len(error.rows)].tolist(), error.sealed(), strict=False))
-            for place in at_fault.tolist():
-                faults.add(int(left[place]), name, error.fault, values.get(place))
+            for row in at_fault.tolist():
+                faults.add(int(left[row]), name, error.fault, values.get(row))
             staying = np.setdiff1d(np.arange(len(left)), at_fault)
             column, left = column.take(pa.array(staying)), left[staying]
 

@@ -120,23 +120,23 @@ def _text_book(
     coded = text_values(name, column, hierarchy, data, missing)
     found = coded.dictionary.to_pylist()
     tree = hierarchy.grow(found)
-    places = {leaf: place for place, leaf in enumerate(tree.leaves)}
-    unknown = [value not in places for value in found]
+    rank_of = {leaf: rank for rank, leaf in enumerate(tree.leaves)}
+    unknown = [value not in rank_of for value in found]
     if column.on_unknown == "attach":
         new = sorted(value for value, is_new in zip(found, unknown, strict=True) if is_new)
         tree = tree.attach(new)
-        places.update({leaf: place for place, leaf in enumerate(new, start=len(places))})
+        rank_of.update({leaf: rank for rank, leaf in enumerate(new, start=len(rank_of))})
     else:
         refuse_unknown(name, coded, unknown)
     tree = tree.at_least(column.min_level)
-    codes = codes_of(coded, places)
+    codes = codes_of(coded, rank_of)
     counts = np.bincount(codes, minlength=len(tree.leaves) + 1)
     return CodeBook(name, column, tree.leaves, tree, None, None, counts), codes
 
 
-def codes_of(coded: pa.DictionaryArray, places: Mapping[str, int]) -> Codes:
+def codes_of(coded: pa.DictionaryArray, rank_of: Mapping[str, int]) -> Codes:
     """The codes of texts, given the place of each among the leaves."""
-    lookup = np.array([places[value] + 1 for value in coded.dictionary.to_pylist()], np.int32)
+    lookup = np.array([rank_of[value] + 1 for value in coded.dictionary.to_pylist()], np.int32)
     codes = np.zeros(len(coded), np.int32)
     present = coded.indices.is_valid().to_numpy(zero_copy_only=False)
     codes[present] = lookup[coded.indices.drop_null().to_numpy()]

@@ -106,11 +106,11 @@ def _grow_texts(book: CodeBook, hierarchy: Hierarchy, data: pa.ChunkedArray, mis
     assert book.tree is not None
     coded = text_values(book.name, book.column, hierarchy, data, missing)
     found = coded.dictionary.to_pylist()
-    places = {leaf: place for place, leaf in enumerate(book.texts)}
-    unknown = [value not in places for value in found]
+    rank_of = {leaf: rank for rank, leaf in enumerate(book.texts)}
+    unknown = [value not in rank_of for value in found]
     new = sorted(value for value, is_new in zip(found, unknown, strict=True) if is_new)
     if not new:
-        return Grown(book, None, codes_of(coded, places))
+        return Grown(book, None, codes_of(coded, rank_of))
     rule = hierarchy.rule
     if isinstance(rule, PrefixLevels):
         tree = hierarchy.grow([*book.texts, *new]).at_least(book.column.min_level)
@@ -121,15 +121,15 @@ def _grow_texts(book: CodeBook, hierarchy: Hierarchy, data: pa.ChunkedArray, mis
         taken = [is_new and value in labels for value, is_new in zip(found, unknown, strict=True)]
         refuse_texts(book.name, coded, taken, "has the name of a group of the hierarchy", "Rename one of them.")
         tree = book.tree.attach(new)
-    places = {leaf: place for place, leaf in enumerate(tree.leaves)}
-    moved = _moved(np.array([places[leaf] for leaf in book.texts], np.int64))
+    rank_of = {leaf: rank for rank, leaf in enumerate(tree.leaves)}
+    moved = _moved(np.array([rank_of[leaf] for leaf in book.texts], np.int64))
     fresh = np.ones(len(tree.leaves), bool)
     counts = np.zeros(len(tree.leaves) + 1, np.int64)
     whither = np.arange(book.size) if moved is None else moved
     fresh[whither[1:] - 1] = _fresh(book)
     counts[whither] = book.counts
     book = replace(book, texts=tree.leaves, tree=tree.counting(~fresh), counts=counts, fresh=fresh)
-    return Grown(book, moved, codes_of(coded, places))
+    return Grown(book, moved, codes_of(coded, rank_of))
 
 
 def _present(array: pa.Array) -> NDArray[np.bool_]:
@@ -141,7 +141,7 @@ def _fresh(book: CodeBook) -> NDArray[np.bool_]:
     return np.zeros(len(book.texts), bool) if book.fresh is None else book.fresh
 
 
-def _moved(places: NDArray[np.int64]) -> Codes | None:
+def _moved(ranks: NDArray[np.int64]) -> Codes | None:
     """The new code of each old one, given where the old values are now; None if all are where they were."""
-    moved = np.concatenate([[0], places + 1]).astype(np.int32)
+    moved = np.concatenate([[0], ranks + 1]).astype(np.int32)
     return None if np.array_equal(moved, np.arange(len(moved))) else moved

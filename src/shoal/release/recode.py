@@ -45,10 +45,10 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
             labels.indices.take(pa.array(cell_of_group)).take(pa.array(groups)), labels.dictionary
         )
         if bounds and book.axis is not None:
-            for suffix, places in zip(("_lo", "_hi"), cell_bounds(book, lo, hi), strict=True):
+            for suffix, values in zip(("_lo", "_hi"), cell_bounds(book, lo, hi), strict=True):
                 if name + suffix in records.order:
                     raise SchemaError(f"the table already has a column {name + suffix!r}.", column=name + suffix)
-                columns[name + suffix] = places.take(pa.array(groups))
+                columns[name + suffix] = values.take(pa.array(groups))
     return pa.table(columns)
 
 
@@ -90,6 +90,6 @@ def cell_bounds(book: CodeBook, lo: Ints, hi: Ints) -> tuple[pa.Array, pa.Array]
     return _axis_array(book, first, known), _axis_array(book, last, known)
 
 
-def _axis_array(book: CodeBook, places: Axis, known: NDArray[np.bool_]) -> pa.Array:
-    array = pa.array(places, mask=~known)
+def _axis_array(book: CodeBook, values: Axis, known: NDArray[np.bool_]) -> pa.Array:
+    array = pa.array(values, mask=~known)
     return array.cast(pa.int32()).cast(pa.date32()) if book.column.type == ColumnType.DATE else array

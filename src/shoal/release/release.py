@@ -82,9 +82,9 @@ class Release:
         Of a row that was withheld there is none, and this is an error.
         """
         order = self._held(self._order)
-        places = np.full(len(self._held(self._labels)), -1, np.int64)
-        places[order] = np.arange(len(order))
-        wanted = places[np.asarray(rows)]
+        row_of = np.full(len(self._held(self._labels)), -1, np.int64)
+        row_of[order] = np.arange(len(order))
+        wanted = row_of[np.asarray(rows)]
         if (wanted < 0).any():
             raise ParameterError("not all of these rows were published.", hint="`labels` is −1 for those withheld.")
         return self.table.take(pa.array(wanted))

@@ -69,10 +69,10 @@ def plain(chart: Any) -> Any:
     )
 
 
-def spread(places: list[float], gap: float) -> list[float]:
+def spread(heights: list[float], gap: float) -> list[float]:
     """Places for labels, no two nearer than `gap`, each as near to where it belongs as that allows."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    found = list(places)
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    found = list(heights)
     for _ in range(200):
         moved = False
         for below, above in pairwise(order):

@@ -50,5 +50,5 @@ def _ends(rows: list[dict[str, Any]], methods: list[str], top: float) -> list[di
     """Where each method's line ends, and the place of its label."""
     last = {row["method"]: row for row in rows if row["k"] == max(other["k"] for other in rows)}
     ends = [last[method] for method in methods if method in last]
-    places = spread([row["loss"] for row in ends], LINE * top / HEIGHT)
-    return [{**row, "loss": place} for row, place in zip(ends, places, strict=True)]
+    heights = spread([row["loss"] for row in ends], LINE * top / HEIGHT)
+    return [{**row, "loss": height} for row, height in zip(ends, heights, strict=True)]

@@ -90,7 +90,5 @@ def _ends(rows: list[dict[str, Any]], series: list[str], x: Axis, y: Axis, domai
     last = {name: max((row for row in rows if row["series"] == name), key=lambda row: row[x.field]) for name in series}
     height = [math.log(row[y.field]) if y.log else row[y.field] for row in last.values()]
     reach = math.log(domain[1] / domain[0]) if y.log else domain[1] - domain[0]
-    places = spread(height, LINE * reach / HEIGHT)
-    return [
-        {**row, y.field: math.exp(place) if y.log else place} for row, place in zip(last.values(), places, strict=True)
-    ]
+    heights = spread(height, LINE * reach / HEIGHT)
+    return [{**row, y.field: math.exp(at) if y.log else at} for row, at in zip(last.values(), heights, strict=True)]

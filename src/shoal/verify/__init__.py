@@ -21,7 +21,7 @@ from shoal.privacy.requirements import Alpha, Diversity, PerColumn, Rule, check_
 from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.sources.naming import surely_names
-from shoal.verify.models import Values, count, place_of, published_values, reached, satisfied
+from shoal.verify.models import Values, code_of, count, published_values, reached, satisfied
 
 Longs = NDArray[np.int64]
 LARGEST_KEY = 2**62
@@ -202,7 +202,7 @@ def _check_value(rule: Rule, values: Values) -> None:
     """A rule about a value that no row has says nothing: is it a slip of the pen?"""
     if values.column is not None and values.column.bins is not None:
         raise ParameterError(f"alpha cannot name a value of {rule.column!r}: its values are taken in bins.")
-    if place_of(values, rule.value) is None:
+    if code_of(values, rule.value) is None:
         note = f"alpha names a value of {rule.column!r} that no row has. Is it spelled as in the table?"
         warnings.warn(note, ShoalWarning, stacklevel=3)
 
@@ -220,12 +220,12 @@ def _bounds(names: Sequence[str]) -> list[str]:
 def _class_of_each_row(keys: pa.Table, file: str | None) -> Longs:
     """A number for each different combination of published values; null is a value like others."""
     try:
-        classes, several = np.zeros(keys.num_rows, np.int64), 1
+        classes, n_classes = np.zeros(keys.num_rows, np.int64), 1
         for name in keys.column_names:
             numbers, different = _numbers(keys[name])
-            if several * different > LARGEST_KEY:
-                classes, several = _numbers(pa.chunked_array([classes]))
-            classes, several = classes * different + numbers, several * different
+            if n_classes * different > LARGEST_KEY:
+                classes, n_classes = _numbers(pa.chunked_array([classes]))
+            classes, n_classes = classes * different + numbers, n_classes * different
         return _numbers(pa.chunked_array([classes]))[0]
     except pa.ArrowException:
         pass
@@ -275,8 +275,8 @@ def _members(classes: Longs, persons: Longs | None) -> Longs:
     """How many people, or rows, each class has."""
     if persons is None:
         return np.bincount(classes)
-    several = int(persons.max()) + 1
-    return np.bincount(np.unique(classes * several + persons) // several)
+    n_people = int(persons.max()) + 1
+    return np.bincount(np.unique(classes * n_people + persons) // n_people)
 
 
 def _offending(keys: pa.Table, classes: Longs, which: NDArray[np.intp]) -> pa.Table:
@@ -295,8 +295,8 @@ def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]
     ]
     foreign = [name for name in names if name not in schema.columns and name not in bounds]
     if foreign and not surely_names(names, schema.published):  # they may be a record's cells
-        several = f"{len(foreign)} of {len(names)} columns are"
-        return [*reasons, f"{several} not in the schema: nobody has said what an attacker may know of them"]
+        columns = f"{len(foreign)} of {len(names)} columns are"
+        return [*reasons, f"{columns} not in the schema: nobody has said what an attacker may know of them"]
     return reasons + [
         f"column {name!r} is not in the schema: nobody has said what an attacker may know of it" for name in foreign
     ]

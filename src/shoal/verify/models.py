@@ -78,12 +78,12 @@ def published_values(
     spellings = dict.fromkeys(nothing, 0)
     if column is not None and column.grower is not None:
         leaves = column.grower.grow(names).leaves
-        for place, leaf in enumerate(leaves, start=1):
-            spellings.setdefault(one_spelling(leaf, numbers=numbers), place)
+        for code, leaf in enumerate(leaves, start=1):
+            spellings.setdefault(one_spelling(leaf, numbers=numbers), code)
         names = leaves + [value for value in names if value not in spellings]
-        spellings |= {value: place for place, value in enumerate(names[len(leaves) :], start=len(leaves) + 1)}
+        spellings |= {value: code for code, value in enumerate(names[len(leaves) :], start=len(leaves) + 1)}
     else:
-        spellings |= {value: place for place, value in enumerate(names, start=1)}
+        spellings |= {value: code for code, value in enumerate(names, start=1)}
     lookup = np.array([0, *(spellings[value] for value in found)], np.int64)
     return Values(lookup[coded.indices.fill_null(-1).to_numpy() + 1], names, column, spellings)
 
@@ -154,8 +154,8 @@ def count(classes: Longs, values: Values, people: Longs | None) -> Counts:
     keys = classes * size + values.numbers
     members = np.bincount(classes)
     if people is not None:
-        several = int(people.max()) + 1
-        members = np.bincount(np.unique(classes * several + people) // several)
+        n_people = int(people.max()) + 1
+        members = np.bincount(np.unique(classes * n_people + people) // n_people)
         keys = _unique_rows(keys, people)
     pairs, counts = np.unique(keys, return_counts=True)
     overall = np.bincount(values.numbers, minlength=size)
@@ -211,7 +211,7 @@ def satisfied(rule: Rule, found: Floats) -> NDArray[np.bool_]:
     return found <= rule.bound + SLACK
 
 
-def place_of(values: Values, name: str | None) -> int | None:
+def code_of(values: Values, name: str | None) -> int | None:
     """The number of the value that somebody wrote down, however it is spelled; None if no row has it.
 
     An empty name is missing. Where the schema does not say that values are texts, 5.0 is 5.
@@ -225,13 +225,13 @@ def place_of(values: Values, name: str | None) -> int | None:
     number = _number(name)
     if number is None:
         return None
-    return next((place for place, known in enumerate(values.names, start=1) if _number(known) == number), None)
+    return next((code for code, known in enumerate(values.names, start=1) if _number(known) == number), None)
 
 
 def _largest_share(rule: Rule, counts: Counts, values: Values) -> Floats:
     limited = np.ones(len(counts.values), bool)
     if rule.value is not None:
-        limited = counts.values == place_of(values, rule.value)
+        limited = counts.values == code_of(values, rule.value)
     most = np.maximum.reduceat(np.where(limited, counts.counts, 0.0), counts.starts)
     return most / counts.people
 
@@ -242,9 +242,9 @@ def _reference(counts: Counts, values: Values, given: Mapping[str, float] | None
         return counts.overall / counts.overall.sum()
     shares = np.zeros(len(counts.overall))
     for name, share in given.items():
-        place = place_of(values, name)
-        assert place is not None  # all names of the reference count as values
-        shares[place] += share
+        code = code_of(values, name)
+        assert code is not None  # all names of the reference count as values
+        shares[code] += share
     return shares
 
 
@@ -268,11 +268,11 @@ def _distances(counts: Counts, totals: Floats, values: Values, reference: Floats
 def _ordered(counts: Counts, totals: Floats, reference: Floats) -> Floats:
     """The area between the quantile functions of a class and of the table, over the largest distance of two places."""
     first = 0 if reference[0] > 0 or (counts.values == 0).any() else 1
-    places = len(reference) - first
-    if places < 2:
+    n_values = len(reference) - first
+    if n_values < 2:
         return np.zeros(len(totals))
     levels = np.concatenate([[0.0], np.cumsum(reference[first:])])
-    areas = np.concatenate([[0.0], np.cumsum(reference[first:] * np.arange(places))])
+    areas = np.concatenate([[0.0], np.cumsum(reference[first:] * np.arange(n_values))])
     at = (counts.values - first).astype(np.float64)
     ends = np.cumsum(counts.counts)
     before = (ends - counts.counts)[counts.starts][counts.classes]
@@ -281,7 +281,7 @@ def _ordered(counts: Counts, totals: Floats, reference: Floats) -> Floats:
     middle = np.clip(levels[counts.values - first + 1], low, high)  # up to here the table's quantile is not above
     below = at * (middle - low) - (np.interp(middle, levels, areas) - np.interp(low, levels, areas))
     above = np.interp(high, levels, areas) - np.interp(middle, levels, areas) - at * (high - middle)
-    distances: Floats = np.add.reduceat(below + above, counts.starts) / (places - 1)
+    distances: Floats = np.add.reduceat(below + above, counts.starts) / (n_values - 1)
     return distances
 
 
@@ -294,9 +294,9 @@ def _hierarchical(counts: Counts, totals: Floats, values: Values, reference: Flo
     height = max(1, tree.height)
     depth = tree.paths.shape[1]
     distances = np.zeros(len(totals))
-    several = max(1, CELLS_AT_ONCE // max(1, len(reference) * depth))
-    for start in range(0, len(totals), several):
-        chosen = slice(start, min(start + several, len(totals)))
+    at_once = max(1, CELLS_AT_ONCE // max(1, len(reference) * depth))
+    for start in range(0, len(totals), at_once):
+        chosen = slice(start, min(start + at_once, len(totals)))
         extra = np.tile(-reference, (chosen.stop - chosen.start, 1))
         inside = (counts.classes >= chosen.start) & (counts.classes < chosen.stop)
         rows = counts.classes[inside] - chosen.start

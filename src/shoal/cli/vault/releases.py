@@ -175,10 +175,10 @@ def _show_loss(made: shoal.Release) -> None:
 
 
 def _show_place(made: shoal.Release, output: Path | None, name: str) -> None:
-    place = f"Written: {output} and {manifest_path(output)}" if output is not None else (
+    where = f"Written: {output} and {manifest_path(output)}" if output is not None else (
         f"Kept in the history. Write it with: shoal release {name} {made.number} -o FILE"
     )  # fmt: skip
-    screen.print(place, soft_wrap=True, markup=False)
+    screen.print(where, soft_wrap=True, markup=False)
 
 
 def _history(history: list[Entry]) -> Table:

@@ -18,8 +18,8 @@ values (Algorithm 3), and no record moves where a rule would break, at either en
 satisfy the rules, the paper gives the trivial clustering; with small k0 that is the normal case, so larger k0 are tried
 first. A group that empties breaks nothing.
 
-What the loss is, and how the group with the least is found, is the business of an `Engine`: `moving.py` asks the group
-tree for il, lm, tree and mi, `information.py` looks at every group for pmi, as the paper does for all.
+What the loss is, and how the group with the least is found, is the business of an `Engine`: `through_tree.py` asks the
+group tree for il, lm, tree and mi, `by_scan.py` looks at every group for pmi, as the paper does for all.
 
 Guarantee: every group has at least k records, given k ≤ n; the rules hold from the first groups on.
 """
@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from shoal.boxes.geometry import without_gaps
 from shoal.cluster import Task
-from shoal.cluster.even_split import even_split
-from shoal.cluster.information import ByScan
-from shoal.cluster.moving import ThroughTree
+from shoal.cluster.sequential.by_scan import ByScan
+from shoal.cluster.sequential.even_split import even_split
+from shoal.cluster.sequential.through_tree import ThroughTree
 from shoal.compiling import ZERO, announced
 from shoal.errors import ParameterError, whole_number
 from shoal.privacy.counts import may_split
@@ -119,17 +119,17 @@ def _start(task: Task, k0: int, integer_split: bool) -> Ints:
     """Random groups of k0 records or a few more that satisfy the rules; one group of all if none do."""
     records = len(task.codes)
     while True:
-        several = max(1, records // k0)
-        labels = _integer(task, several) if integer_split else _spread(task, np.arange(records), several)
-        if not task.privacy.rules or several == 1:
+        n_groups = max(1, records // k0)
+        labels = _integer(task, n_groups) if integer_split else _spread(task, np.arange(records), n_groups)
+        if not task.privacy.rules or n_groups == 1:
             return np.zeros(records, np.int32) if labels is None else labels
-        if labels is not None and task.privacy.facts_of(labels, several).fine.all():
+        if labels is not None and task.privacy.facts_of(labels, n_groups).fine.all():
             return labels
         k0 *= 2
 
 
-def _integer(task: Task, several: int) -> Ints | None:
-    return even_split(task.privacy.tables.values[:, 0], several, task.privacy.rules[0].bound, task.rng)
+def _integer(task: Task, n_groups: int) -> Ints | None:
+    return even_split(task.privacy.tables.values[:, 0], n_groups, task.privacy.rules[0].bound, task.rng)
 
 
 def _spread(task: Task, rows: NDArray[np.integer], parts: int) -> Ints:

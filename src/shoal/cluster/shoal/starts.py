@@ -3,10 +3,10 @@
 Its own start is that of sequential clustering with other first groups: those that k-member makes for half of k. Records
 move to the group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at
 random in between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper,
-take many times as long to find their places, and pairs twice as long.
+take many times as long to find their groups, and pairs twice as long.
 
-Records, and with them groups, are numbered by their places in the table's space (`by_place`): whoever asks a tree after
-a neighbour finds most of the way still in the processor's cache. Among a million records that halves the time.
+Records, and with them groups, are numbered so that neighbours are together (`neighbours_together`): whoever asks a tree
+after a neighbour finds most of the way still in the processor's cache. Among a million records that halves the time.
 
 Where k is large the groups grow in steps: first of a few records, then four times as many, and so on, each refined
 before the next. Groups of 100 that are made of good groups of 25 lose a tenth less than those made of pairs.
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from shoal.boxes.geometry import by_first_record, without_gaps
 from shoal.cluster import Task, agglomerative, hilbert, k_member, mondrian
-from shoal.cluster.moving import ThroughTree
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import split_at_random
+from shoal.cluster.sequential.through_tree import ThroughTree
 from shoal.compiling import announced
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.privacy import Privacy
@@ -44,7 +44,7 @@ PAIRS = 2  # records, of which the closest are found best by merging the closest
 SMALLEST = 5  # groups that are worth refining on the way
 
 
-def by_place(task: Task) -> NDArray[np.int64]:
+def neighbours_together(task: Task) -> NDArray[np.int64]:
     """The records, neighbours after neighbours."""
     return np.argsort(mondrian.run(records_only(task, min(2, task.k))), kind="stable")
 

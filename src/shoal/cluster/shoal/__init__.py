@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.geometry import without_gaps
-from shoal.cluster import Task, starts
-from shoal.cluster.information import ByScan
-from shoal.cluster.moving import ThroughTree
-from shoal.cluster.neighbourhood import without_neighbours
+from shoal.cluster import Task
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import search
-from shoal.cluster.starts import Over, refined
+from shoal.cluster.sequential.by_scan import ByScan
+from shoal.cluster.sequential.through_tree import ThroughTree
+from shoal.cluster.shoal import starts
+from shoal.cluster.shoal.neighbourhood import without_neighbours
+from shoal.cluster.shoal.starts import Over, refined
 from shoal.errors import ParameterError, one_of
 from shoal.optimize.refine.refiner import DEFAULT_EFFORT, EFFORTS, until
 
@@ -48,7 +49,7 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
         return far_apart(task, effort, over)
     if effort != "fast" and len(task.codes) <= SMALL:
         return best_of_several(task, effort, over)
-    order = starts.by_place(task)
+    order = starts.neighbours_together(task)
     near = starts.in_order(task, order)
     found = starts.own(near, effort, over)
     if not task.privacy.asks_more:
@@ -73,8 +74,8 @@ def best_of_several(task: Task, effort: str, over: Over) -> Ints:
 
 def far_apart(task: Task, effort: str, over: Over) -> Ints:
     """Records without near neighbours: a part of the table after the other, each from one start."""
-    several = -(-len(task.codes) // max(PART, 2 * task.k))
-    parts = np.array_split(starts.by_place(task), several) if several > 1 else [np.arange(len(task.codes))]
+    n_parts = -(-len(task.codes) // max(PART, 2 * task.k))
+    parts = np.array_split(starts.neighbours_together(task), n_parts) if n_parts > 1 else [np.arange(len(task.codes))]
     labels, groups = np.empty(len(task.codes), np.int32), 0
     for order in parts:
         near = starts.in_order(task, order)

@@ -44,10 +44,10 @@ def even_split(values: Ints, groups: int, diversity: float, rng: np.random.Gener
 def _solved(counts: Longs, groups: int, sizes: Longs, diversity: float) -> tuple[Longs, Longs] | None:
     """How many groups of each size, and how many of each value go to them; None if that is not possible."""
     solver = _scipy()
-    several, kinds = len(sizes), len(counts)
+    n_sizes, kinds = len(sizes), len(counts)
     # A tiny allowance, so that a group of 6 may have 5 of a value where ℓ = 1.2.
     caps = np.array([math.floor(size / diversity + 1e-9) for size in sizes])
-    variables = several + several * kinds  # a_s, then x_sj
+    variables = n_sizes + n_sizes * kinds  # a_s, then x_sj
     rows, least, most = [], [], []
 
     def constrain(row: NDArray[np.float64], low: float, high: float) -> None:
@@ -56,20 +56,20 @@ def _solved(counts: Longs, groups: int, sizes: Longs, diversity: float) -> tuple
         most.append(high)
 
     all_groups = np.zeros(variables)
-    all_groups[:several] = 1
+    all_groups[:n_sizes] = 1
     constrain(all_groups, groups, groups)
     for kind in range(kinds):
         row = np.zeros(variables)
-        row[several + kind :: kinds] = 1
+        row[n_sizes + kind :: kinds] = 1
         constrain(row, counts[kind], counts[kind])
-    for place, size in enumerate(sizes):
+    for i, size in enumerate(sizes):
         row = np.zeros(variables)
-        row[place] = -size
-        row[several + place * kinds : several + (place + 1) * kinds] = 1
+        row[i] = -size
+        row[n_sizes + i * kinds : n_sizes + (i + 1) * kinds] = 1
         constrain(row, 0, 0)
         for kind in range(kinds):
             row = np.zeros(variables)
-            row[place], row[several + place * kinds + kind] = -caps[place], 1
+            row[i], row[n_sizes + i * kinds + kind] = -caps[i], 1
             constrain(row, -np.inf, 0)
     found = solver.milp(
         np.zeros(variables),
@@ -80,7 +80,7 @@ def _solved(counts: Longs, groups: int, sizes: Longs, diversity: float) -> tuple
     if found.x is None:
         return None
     whole = np.round(found.x).astype(np.int64)
-    return whole[:several], whole[several:].reshape(several, kinds)
+    return whole[:n_sizes], whole[n_sizes:].reshape(n_sizes, kinds)
 
 
 def _dealt(values: Ints, sizes: Longs, groups: Longs, shares: Longs, rng: np.random.Generator) -> Ints:
@@ -88,13 +88,13 @@ def _dealt(values: Ints, sizes: Longs, groups: Longs, shares: Longs, rng: np.ran
     labels = np.zeros(len(values), np.int32)
     waiting = [rng.permutation(np.flatnonzero(values == kind)) for kind in range(shares.shape[1])]
     first = 0
-    for place in range(len(sizes)):
+    for i in range(len(sizes)):
         turn = 0
-        for kind, share in enumerate(shares[place]):
+        for kind, share in enumerate(shares[i]):
             mine, waiting[kind] = waiting[kind][:share], waiting[kind][share:]
-            labels[mine] = first + (turn + np.arange(share)) % max(1, groups[place])
+            labels[mine] = first + (turn + np.arange(share)) % max(1, groups[i])
             turn += int(share)
-        first += int(groups[place])
+        first += int(groups[i])
     return labels
 
 
