@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all test-oldest test-newest coverage check bench papers torture release-check clean
+.PHONY: help demo test test-all test-oldest test-newest coverage check bench papers torture wheel release-check clean
 
 help:
 	@echo "make demo      anonymize a real table and look at the result"
@@ -14,13 +14,16 @@ help:
 	@echo "make bench     measure speed and memory on this machine"
 	@echo "make papers    measure the papers' experiments again, and write docs/papers"
 	@echo "make torture   kill it, starve it, damage its files; write the results to docs/reliability.md"
+	@echo "make wheel     a wheel for this system that carries its kernels compiled"
 	@echo "make release-check  the version, the changelog, and the wheel installed alone"
 
 demo: $(VENV)/.run
+	$(BIN)/shoal warmup
 	$(BIN)/shoal demo
 
 test: check
 	@sh tools/postgres.sh
+	$(BIN)/shoal warmup
 	$(BIN)/pytest -n auto -m "not slow"
 
 test-all: check
@@ -55,6 +58,9 @@ papers: $(VENV)/.dev
 torture: $(VENV)/.dev
 	@sh tools/postgres.sh
 	$(BIN)/python -m tests.torture --doc docs/reliability.md
+
+wheel: $(VENV)/.dev
+	PYTHONPATH=. $(BIN)/python tools/build_wheel.py
 
 release-check: $(VENV)/.dev
 	$(BIN)/python tools/release_check.py

@@ -17,14 +17,16 @@ from benchmarks.finding import Finding, best_of, in_its_own_process, peak_memory
 from benchmarks.groups import Search, microseconds
 from benchmarks.inputs import census_records, spaced
 from benchmarks.scans import i3m_inserts
+from shoal.boxes import splits
 from shoal.boxes.costs import cost_tables
-from shoal.boxes.splits import order_of_going
 from shoal.cluster import cluster
+from shoal.compiling import entered
 from shoal.maintain.i3m import I3M
 from shoal.maintain.live import LivePartition, Settings
 from shoal.progress import SILENT
 from shoal.records.changes import ChangeBatch
 
+order_of_going = entered(splits.order_of_going)
 K = 5
 ROWS, QUICK_ROWS = (10_000, 1_000_000), (5_000, 20_000)
 SCANNED, QUICK_SCANNED = 100_000, 10_000

@@ -9,8 +9,9 @@ import typer
 from rich.table import Table
 
 from experiments import NAMES
+from shoal.cli.bars import progress
 from shoal.cli.files import file_path
-from shoal.cli.screen import AsJson, ShowValues, command, messages, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, messages, print_json, screen
 from shoal.errors import ParameterError, one_of
 
 

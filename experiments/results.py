@@ -82,7 +82,7 @@ def begin(folder: Path, *, quick: bool) -> None:
 
 def sign(folder: Path, study: Study) -> None:
     """Say what machine goes on with a study, and when. One that was interrupted may be measured on several."""
-    from shoal.compiling import sources_digest  # loads Numba
+    from shoal.compiling.marks import sources_digest  # loads Numba
 
     facts = {
         "date": datetime.now(UTC).date().isoformat(),

@@ -18,10 +18,23 @@ settings.register_profile(
 )
 settings.load_profile("shoal")
 
+# What a developer's shell says of its terminal, its language and its Python, and a server's does not. Tests that need
+# some of it say so themselves.
+for name in ("COLUMNS", "LINES", "TERM", "LANG", "LC_ALL", "FORCE_COLOR", "NO_COLOR", "PYTHONUNBUFFERED"):
+    os.environ.pop(name, None)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # Not in pyproject.toml: there it would import shoal before coverage looks.
     config.addinivalue_line("filterwarnings", "ignore::shoal.ShoalWarning")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A line per slow part with its time: `make test-all` is long, and this says why."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    slow = [report for report in reports if "slow" in report.keywords and report.when == "call"]
+    for report in sorted(slow, key=lambda report: -report.duration):
+        terminalreporter.write_line(f"{report.duration:7.1f} s  {report.nodeid}")
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,8 @@ def changelog_begins_with_the_version() -> None:
 
 
 def built(folder: Path) -> Path:
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], ROOT)
+    build = [sys.executable, str(ROOT / "tools" / "build_wheel.py"), str(folder)]
+    subprocess.run(build, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
     (wheel,) = folder.glob("*.whl")
     outside = {name for name in zipfile.ZipFile(wheel).namelist() if not name.startswith(("shoal/", "shoal-"))}
     if outside:

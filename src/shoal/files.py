@@ -51,7 +51,7 @@ def drafting(folder: Path, mark: str | None = None) -> Iterator[str]:
     sweep(folder)
     mark = mark or new_mark()
     lock = filelock.FileLock(_lock(folder, mark), mode=OWNER_ONLY, thread_local=False)
-    lock.acquire(timeout=1)  # nobody else knows the mark; a sweeper may hold it for a moment
+    lock.acquire(timeout=60)  # nobody else knows the mark; a sweeper may hold it for a moment, on a busy machine longer
     try:
         yield mark
     finally:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.changes import grow_groups, new_grouping
-from shoal.boxes.costs import MEASURES, CostTables, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
+from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.group_tree.catalog import ALWAYS, ENOUGH, OFF, ON, STALE, Query, best_covering
 from shoal.boxes.group_tree.search import best_group
 from shoal.boxes.group_tree.update import rebuild_if_stale
@@ -21,6 +20,7 @@ from shoal.compiling import ZERO, kernel
 from shoal.privacy.rules import no_rules
 from shoal.records.encode import Records, encode
 from shoal.schema import Role
+from tests.support.costs import cell_cost
 from tests.support.group_trees import added, check, updated
 from tests.support.tables import MadeTable, tables
 
@@ -44,20 +44,15 @@ def test_a_cell_covers_a_code_exactly_if_the_code_costs_nothing_more(made: MadeT
         ]
         for lo, hi in {(min(pair), max(pair)) for pair in np.ndindex(size, size)}:
             cell, _, cost, _ = next(row for row in rows[lo] if row[1] >= hi)
-            assert cost == pytest.approx(cost_of(costs, j, lo, hi), abs=1e-12)
+            assert cost == pytest.approx(cell_cost(costs, j, lo, hi), abs=1e-12)
             for code in range(size):
-                joined = cost_of(costs, j, min(lo, code), max(hi, code))
+                joined = cell_cost(costs, j, min(lo, code), max(hi, code))
                 covers = cell in [row[0] for row in rows[code]]
                 assert covers == (joined <= cost + 1e-12)
                 if not covers:
                     price, step = next(row[2:] for row in rows[code] if row[2] >= joined - 1e-12)
                     assert price == pytest.approx(joined, abs=1e-12)
                     assert joined - cost >= step - 1e-12
-
-
-@kernel
-def cost_of(costs: CostTables, j: int, lo: int, hi: int) -> float:
-    return cell_cost(costs, j, lo, hi)
 
 
 def census(rows: int) -> Records:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, column_costs, cost_tables
-from shoal.boxes.costs.kernels import box_cost, cell_cost
 from shoal.boxes.costs.tables import DENSE, DENSE_SIZE, NODES, STEPS
 from shoal.boxes.geometry import group_boxes
 from shoal.boxes.points import cover_points, point_tree, weigh_boxes
 from shoal.records.encode import encode
 from tests.reference.costs import cell_cost as plain_cost
+from tests.support.costs import box_cost, cell_cost
 from tests.support.tables import MadeTable, tables
 
 

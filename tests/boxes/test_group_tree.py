@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.costs.kernels import box_cost
 from shoal.boxes.group_tree.catalog import ALWAYS, NEVER, OFF, ON, Query
 from shoal.privacy.rules import no_rules
 from shoal.records.encode import encode
+from tests.support.costs import box_cost
 from tests.support.group_trees import added, check, found_by, updated
 from tests.support.tables import MadeTable, tables
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import cluster
 from shoal.cluster.hilbert import coordinates, curve_digits, curve_order
 from shoal.measures import total_loss
 from shoal.records.encode import encode
 from tests.reference.clustering import group_loss
+from tests.support.costs import cell_cost
 from tests.support.tables import MadeTable, tables
 
 pytestmark = pytest.mark.versions

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task, cluster
 from shoal.cluster.k_member import cluster_with
 from shoal.privacy import Privacy
 from shoal.progress import SILENT
 from shoal.records.encode import encode
 from tests.reference.clustering import distance, group_loss
+from tests.support.costs import cell_cost
 from tests.support.tables import MadeTable, tables
 
 

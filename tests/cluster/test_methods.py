@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +15,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.partition import Partition
@@ -25,6 +22,7 @@ from shoal.privacy import Privacy, Rule, make_rules
 from shoal.records.encode import Records, encode
 from tests.reference.mondrian import mondrian
 from tests.support.adult import adult_records
+from tests.support.costs import cell_cost
 from tests.support.tables import MadeTable, tables
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
@@ -133,35 +131,35 @@ def test_equal_records_cost_nothing(method: str, options: dict[str, Any]) -> Non
 
 
 @pytest.fixture
-def interruptible() -> Iterator[None]:
-    """In the background (`make test &`) a shell has its processes ignore SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def interrupt_soon() -> Iterator[Callable[[], object]]:
+    """Interrupts this process after 20 ms more of its own work, however long that takes beside the work of others."""
+    before = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    yield lambda: signal.setitimer(signal.ITIMER_PROF, 0.02)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
 
 
-@pytest.mark.usefixtures("interruptible")
 @variants
-def test_work_is_reported_and_can_be_interrupted(method: str, options: dict[str, Any]) -> None:
+def test_work_is_reported_and_can_be_interrupted(
+    method: str, options: dict[str, Any], interrupt_soon: Callable[[], object]
+) -> None:
     """A signal that arrives while a kernel runs is seen soon after."""
     records = adult_records()
     many = replace(
         records, codes=np.tile(records.codes, (20, 1)), passthrough=pa.concat_tables([records.passthrough] * 20)
     )
     done: list[int] = []
-    alarm = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
 
     class Impatient(shoal.Progress):
         def stage(self, name: str, total: int | None = None) -> None:
             if total is not None:
-                alarm.start()
+                interrupt_soon()
 
         def advance(self, steps: int) -> None:
             done.append(steps)
 
     with pytest.raises(KeyboardInterrupt):
         cluster(many, 5, method=method, options=options, progress=Impatient())
-    alarm.join()
     assert sum(done) < len(many)
 
 

@@ -11,7 +11,7 @@ from benchmarks.inputs import census_records
 from benchmarks.tables import continuous, uniform
 from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, CostTables, cost_tables
-from shoal.boxes.costs.kernels import WIDE, box_cost
+from shoal.boxes.costs.kernels import WIDE
 from shoal.boxes.group_tree.catalog import Query
 from shoal.boxes.grouping import Grouping
 from shoal.cluster import Task, cluster
@@ -24,6 +24,7 @@ from shoal.progress import SILENT
 from shoal.records.encode import Records, encode
 from tests.reference.refining import best_step
 from tests.support.adult import adult_records
+from tests.support.costs import box_cost
 from tests.support.group_trees import found_by
 from tests.support.pools import build_in, near_in, search_in
 

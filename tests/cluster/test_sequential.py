@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task, cluster
 from shoal.cluster.agglomerative import merged_with
 from shoal.cluster.sequential.by_scan import ByScan, closest
@@ -28,6 +27,7 @@ from shoal.records.encode import Records, encode
 from tests.reference import measures
 from tests.reference.clustering import Cost, Record, group_loss
 from tests.support.catalogs import WISHES, catalogs
+from tests.support.costs import cell_cost
 from tests.support.tables import MadeTable, tables
 
 

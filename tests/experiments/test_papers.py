@@ -10,11 +10,11 @@ import pytest
 
 import shoal
 from shoal.boxes.costs import cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.measures import total_loss
 from shoal.partition import Partition
 from shoal.privacy import Privacy
 from shoal.records.encode import encode
+from tests.support.costs import cell_cost
 from tests.support.paper_tables import TABLE_1, TABLE_1_SCHEMA
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.boxes import splits
 from shoal.boxes.costs import MEASURES, column_costs, cost_tables
-from shoal.boxes.splits import order_of_going
+from shoal.compiling import entered
 from shoal.maintain.i3m import DELETE, I3M, INSERT, REFRESH
 from shoal.maintain.live import LivePartition, Settings
 from shoal.maintain.steps import follow_books
@@ -21,6 +22,8 @@ from tests.support.live_tables import as_table, make_row, schema
 from tests.support.tables import MadeTable, tables
 
 SEEDS = st.integers(0, 2**32)
+
+order_of_going = entered(splits.order_of_going)
 
 
 def live_partition(rng: np.random.Generator, rows: int, k: int, measure: str) -> LivePartition:

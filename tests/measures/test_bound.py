@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.boxes.costs import MEASURES, CostTables, box_costs, cost_tables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.record_tree.bounds import company_costs, neighbour_costs
 from shoal.boxes.record_tree.build import record_tree
 from shoal.cluster import METHODS, cluster
@@ -20,6 +19,7 @@ from shoal.measures import bound, least_loss, total_loss
 from shoal.records.encode import Records, encode
 from tests.reference import bounds as plain
 from tests.reference.clustering import Cost, Record, loss
+from tests.support.costs import cell_cost
 from tests.support.tables import MadeTable, tables
 
 

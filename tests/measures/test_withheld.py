@@ -24,7 +24,7 @@ from shoal.release.recode import plain_table, recode
 from tests.reference import measures as plain
 from tests.reference.bounds import partitions
 from tests.reference.clustering import loss as box_loss
-from tests.support.group_trees import cell_cost_of
+from tests.support.costs import cell_cost
 from tests.support.outliers import outlier_schema, outlier_table
 from tests.support.tables import MadeTable, tables
 
@@ -133,7 +133,7 @@ def test_nothing_goes_below_the_bound(made: MadeTable, k: int, withheld: int) ->
     rows = [tuple(row) for row in records.codes.tolist()]
 
     def cost(j: int, lo: int, hi: int) -> float:
-        return cell_cost_of(costs, j, lo, hi)
+        return cell_cost(costs, j, lo, hi)
 
     bound = least_loss(records, k, withheld)
     assert bound <= least_loss(records, k)

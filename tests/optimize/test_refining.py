@@ -26,7 +26,7 @@ from shoal.records.encode import encode
 from tests.reference.refining import best_step, total
 from tests.support.adult import adult_records
 from tests.support.catalogs import WISHES, catalogs
-from tests.support.group_trees import cell_cost_of
+from tests.support.costs import cell_cost
 from tests.support.group_trees import check as check_tree
 from tests.support.pools import build_in, near_in, search_in
 from tests.support.rules import asked_of
@@ -43,7 +43,7 @@ def test_a_pool_is_searched_until_no_step_helps(made: MadeTable, k: int, measure
     codes = [tuple(row) for row in records.codes.tolist()]
 
     def cost(j: int, lo: int, hi: int) -> float:
-        return cell_cost_of(costs, j, lo, hi)
+        return cell_cost(costs, j, lo, hi)
 
     labels = np.empty(len(codes), np.int64)
     first = data.draw(st.integers(0, len(codes) - 1))
@@ -85,7 +85,7 @@ def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data
 
     def added(other: int) -> float:
         lo, hi = np.minimum(groups.lo[group], groups.lo[other]), np.maximum(groups.hi[group], groups.hi[other])
-        both = sum(cell_cost_of(costs, j, lo[j], hi[j]) for j in range(len(lo)))
+        both = sum(cell_cost(costs, j, lo[j], hi[j]) for j in range(len(lo)))
         sizes, losses = groups.sizes, groups.losses
         return float(sizes[group] * (both - losses[group]) + sizes[other] * (both - losses[other]))
 

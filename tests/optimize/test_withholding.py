@@ -19,11 +19,11 @@ from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.grouping import Grouping
 from shoal.cli.app import app
 from shoal.cluster import METHODS, cluster
-from shoal.compiling import kernel
+from shoal.compiling import entered, kernel
 from shoal.optimize.refine.refiner import Refiner
 from shoal.partition import Partition
-from shoal.privacy import Privacy, make_rules
-from shoal.privacy.counts import count_all, holds
+from shoal.privacy import Privacy, counts, make_rules
+from shoal.privacy.counts import count_all
 from shoal.privacy.rules import rules_of
 from shoal.records.encode import encode
 from shoal.withholding import withhold
@@ -33,11 +33,13 @@ from tests.reference.clustering import loss as box_loss
 from tests.reference.refining import total
 from tests.reference.withholding import best_gain, best_gain_of_one, gain_alone
 from tests.support.adult import adult_records
-from tests.support.group_trees import cell_cost_of
+from tests.support.costs import cell_cost
 from tests.support.group_trees import check as check_tree
 from tests.support.outliers import outlier_schema, outlier_table
 from tests.support.rules import asked_of
 from tests.support.tables import MadeTable, tables
+
+group_holds = entered(counts.holds)
 
 
 @kernel
@@ -66,7 +68,7 @@ def test_every_step_keeps_what_is_asked_and_never_raises_the_loss(
     g = refiner.grouping
 
     def cost(j: int, lo: int, hi: int) -> float:
-        return cell_cost_of(costs, j, lo, hi)
+        return cell_cost(costs, j, lo, hi)
 
     for _ in range(6):
         group = data.draw(st.sampled_from(refiner.alive().tolist()))
@@ -105,7 +107,7 @@ def test_every_step_keeps_what_is_asked_and_never_raises_the_loss(
             count_all(fresh, g.members.labels)
             assert np.array_equal(fresh.counts.people, g.rules.counts.people)
             assert np.array_equal(fresh.counts.sizes, g.rules.counts.sizes)
-            assert all(holds(g.rules, group) for group in alive)
+            assert all(group_holds(g.rules, group) for group in alive)
         assert g.groups.sizes[alive].min() >= k
 
 
@@ -140,7 +142,7 @@ def test_the_budget_is_kept_and_the_loss_does_not_rise(
 
     def loss(of: Partition) -> float:
         weighed = (
-            box_loss([tuple(lo), tuple(hi)], lambda j, a, b: cell_cost_of(costs, j, a, b))
+            box_loss([tuple(lo), tuple(hi)], lambda j, a, b: cell_cost(costs, j, a, b))
             for lo, hi in zip(of.lo, of.hi, strict=True)
         )
         return float(sum(size * one for size, one in zip(of.sizes, weighed, strict=True)))

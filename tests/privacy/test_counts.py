@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shoal.privacy import Privacy, make_rules
-from shoal.privacy.counts import holds, join, leave, may_join, may_leave, may_merge, may_split, merge
+from shoal.compiling import entered
+from shoal.privacy import Privacy, counts, make_rules
 from shoal.privacy.rules import GroupCounts, rules_of
 from tests.support.sensitive import ASKED, LEAVES, NESTED, groupings, records
 
@@ -22,6 +22,11 @@ pytestmark = pytest.mark.versions
 
 GROUPS = 5
 DEMANDS: dict[str, Any] = {"l": 1.5, "t": 0.6, "diversity": ["frequency", "entropy"], "alpha": {"ill": {"c": 0.8}}}
+
+holds, join = entered(counts.holds), entered(counts.join)
+leave, merge = entered(counts.leave), entered(counts.merge)
+may_join, may_leave = entered(counts.may_join), entered(counts.may_leave)
+may_merge, may_split = entered(counts.may_merge), entered(counts.may_split)
 
 
 def lists(counts: GroupCounts, group: int) -> list[list[tuple[int, int]]]:

@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.support.patience import eventually
 from tests.support.postgres import Server, programs
 
 ROOT = Path(__file__).parents[2]
@@ -66,10 +66,6 @@ def test_a_server_does_not_outlive_a_killed_process() -> None:
         folder, url = process.stdout.readline().split()
         psycopg.connect(url).close()
         os.kill(process.pid, signal.SIGKILL)
-    for _ in range(600):
-        if not Path(folder).exists():
-            break
-        time.sleep(0.1)
-    assert not Path(folder).exists()
+    eventually(lambda: not Path(folder).exists(), "the guard removes what the server left")
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(url)

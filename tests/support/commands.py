@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 
+def bare_environment() -> dict[str, str]:
+    """What a program has that nobody has prepared a terminal for; and where its code lies, if that was said."""
+    return {name: os.environ[name] for name in ("HOME", "PATH", "PYTHONPATH", "NUMBA_CACHE_DIR") if name in os.environ}
+
+
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
     environment = {**os.environ, "COLUMNS": "200"}

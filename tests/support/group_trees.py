@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shoal.boxes.costs import CostTables
-from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.group_tree.catalog import ON, Query
 from shoal.boxes.group_tree.search import best_group
 from shoal.boxes.group_tree.update import add_group, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, kernel
-
-
-@kernel
-def cell_cost_of(costs: CostTables, j: int, lo: int, hi: int) -> float:
-    return cell_cost(costs, j, lo, hi)
+from tests.support.costs import cell_cost
 
 
 @kernel
@@ -60,7 +54,7 @@ def check(g: Grouping) -> None:
         assert tree.unions[node, part].tolist() == [lo.tolist(), hi.tolist()]
         assert tree.least[node, part].item() == (groups.losses[inside].min(), groups.sizes[inside].min())
         for j in range(groups.lo.shape[1]):
-            widths = [cell_cost_of(g.costs, j, groups.lo[group, j], groups.hi[group, j]) for group in inside]
+            widths = [cell_cost(g.costs, j, groups.lo[group, j], groups.hi[group, j]) for group in inside]
             assert tree.widths[node, part, :, j].tolist() == [min(widths), max(widths)]
         return inside
 
@@ -79,7 +73,7 @@ def check_catalog(g: Grouping) -> None:
         """By what costs the same, not by chains: the widest run of codes that costs no more than the box does."""
         j, start = chains.columns[depth]
         lo, hi = int(groups.lo[group, j]), int(groups.hi[group, j])
-        cost = cell_cost_of(g.costs, j, lo, hi)
+        cost = cell_cost(g.costs, j, lo, hi)
         [cell] = {
             int(cell)
             for (cell, last), (price, _) in zip(chains.cells[start + lo], chains.prices[start + lo], strict=True)

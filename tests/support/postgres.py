@@ -14,6 +14,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from tests.support.patience import eventually
+
 ROLE = "shoal"
 SETTINGS = """
 listen_addresses = '127.0.0.1'
@@ -85,8 +87,12 @@ class Server:
         return self.url(name)
 
     def restart(self) -> None:
-        """Crash and come back on the same port: every connection is cut, nothing is flushed, the log is replayed."""
+        """Crash and come back on the same port: every connection is cut, nothing is flushed, the log is replayed.
+
+        On return it accepts connections, however long that took.
+        """
         self._pg_ctl("restart", "--mode=immediate")
+        eventually(self._answers, "the server answers after a crash")
 
     def stop(self) -> None:
         """End the server and remove its folder; a second call does nothing."""
@@ -105,6 +111,13 @@ class Server:
                 raise
             return self._start(attempts - 1)
         return port
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres")).close()
+        except psycopg.OperationalError:  # still at its log
+            return False
+        return True
 
     def _pg_ctl(self, *words: str) -> None:
         # Without a log of its own the server would hold our pipe, and we would wait for its end.

@@ -30,6 +30,7 @@ import pyarrow as pa
 import shoal
 from shoal.records.changes import ChangeBatch
 from tests.support.live_tables import Row, as_table, make_row, schema
+from tests.support.patience import PATIENCE
 
 FIRST, MOST = 60, 140  # records in the beginning; how many there are before more leave than come
 MANY = 220  # rows in a batch now and then: PostgreSQL gets them in another way
@@ -252,7 +253,7 @@ def main(where: str, folder: str, log: str, seed: str, steps: str) -> None:
     if int(steps) == 0:
         script.create(where).close()
         return
-    with Path(log).open("a") as lines, shoal.Vault.open(where, wait=60) as vault:
+    with Path(log).open("a") as lines, shoal.Vault.open(where, wait=PATIENCE) as vault:
 
         def acknowledge(step: int) -> None:
             with fate.spared():

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import shoal
-
-PATIENCE = 120  # seconds
+from tests.support.patience import PATIENCE
 
 Say = Callable[..., None]
 
@@ -41,7 +40,7 @@ def in_child(work: Callable[[int, Say], None]) -> Ended:
     pid = os.fork()
     if pid == 0:
         os.close(ear)
-        signal.alarm(PATIENCE)  # ends it if it hangs
+        signal.alarm(int(PATIENCE))  # ends it if it hangs
         _live(work, mouth)
     os.close(mouth)
     with os.fdopen(ear, "rb") as heard:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
+from tests.support.patience import eventually
 from tests.torture.worlds import World
 
 HERE, ASIDE = "torture", "torture_aside"
-PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,8 @@ class ServerWorld(World):
     def settle(self) -> None:
         """The server may still be at what it was told last: what is in flight has landed when it has noticed."""
         asking = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{HERE}'"
-        deadline = time.monotonic() + PATIENCE
         with psycopg.connect(self.admin, autocommit=True) as connection:
-            while connection.execute(asking).fetchone() != (0,):
-                assert time.monotonic() < deadline, "the server holds on to the dead"
-                time.sleep(0.002)
+            eventually(lambda: connection.execute(asking).fetchone() == (0,), "the server lets go of the dead")
 
     def _run(self, *statements: str) -> None:
         with psycopg.connect(self.admin, autocommit=True) as connection:

@@ -22,11 +22,11 @@ import pytest
 
 import shoal
 from tests.support.live_tables import schema
+from tests.support.patience import PATIENCE, eventually
 from tests.support.vault_worker import DIE, Moment, Script, compile_kernels, digest, exported, plain, sizes
 
 ROOT = Path(__file__).parents[2]
 STEPS_OF_A_LIFE = 12  # at most
-PATIENCE = 300.0  # seconds for a life
 # Where to die, and how many such moments there are in a few steps.
 AIMS = {"commit": 25, "statement": 100, "publish": 8, "file": 24}
 MAKING = {"connect": 2, "statement": 40, "commit": 4}
@@ -69,9 +69,7 @@ class Lives:
     def kill_somewhen(self, process: subprocess.Popen[bytes]) -> None:
         """After its first line: it is at work then."""
         lines = len(self.acknowledged())
-        deadline = time.monotonic() + PATIENCE
-        while len(self.acknowledged()) == lines and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.002)
+        eventually(lambda: len(self.acknowledged()) > lines or process.poll() is not None, "the worker is at work")
         time.sleep(self.chance.uniform(0, 1))
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
@@ -86,11 +84,8 @@ class Lives:
         if not self.where.startswith("postgresql"):
             return
         asking = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        deadline = time.monotonic() + PATIENCE
         with psycopg.connect(self.where.partition("?")[0], autocommit=True) as connection:
-            while connection.execute(asking).fetchone() != (0,):
-                assert time.monotonic() < deadline, "the server holds on to the dead"
-                time.sleep(0.01)
+            eventually(lambda: connection.execute(asking).fetchone() == (0,), "the server lets go of the dead")
 
     def acknowledged(self) -> list[dict[str, Any]]:
         """What was written to the log; the end of a line that is on its way does not count."""

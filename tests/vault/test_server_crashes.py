@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server
 from tests.support.vault_faults import holds, refused
 from tests.support.vault_worker import Script
@@ -31,7 +32,7 @@ def test_postgres_crashes_and_comes_back(
         time.sleep(chance.uniform(0, 0.3))
         postgres_server.restart()
 
-    with shoal.Vault.open(postgres_url, wait=30) as vault, ThreadPoolExecutor(1) as pool:
+    with shoal.Vault.open(postgres_url, wait=PATIENCE) as vault, ThreadPoolExecutor(1) as pool:
         for _ in range(crashes):
             restarting = pool.submit(restart)
             failed = False

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import shoal
+from tests.support.patience import PATIENCE
 from tests.support.plain_vaults import CATEGORY, make, people, schema
 from tests.support.vault_places import Place
 
@@ -19,7 +20,7 @@ def test_many_threads_share_a_vault(place: Place) -> None:
     """More of them than a pool of connections has by default."""
     with make(place()) as vault, ThreadPoolExecutor(24) as threads:
         seen = [threads.submit(vault.status if i % 2 else vault.groups) for i in range(96)]
-        assert len([one.result(timeout=60) for one in seen]) == 96
+        assert len([one.result(timeout=PATIENCE) for one in seen]) == 96
 
 
 def test_a_callback_may_look_into_the_vault(place: Place) -> None:

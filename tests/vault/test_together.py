@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 import shoal
 from shoal.progress import Progress
 from shoal.records.changes import ChangeBatch
+from tests.support.patience import PATIENCE, eventually
 from tests.support.vault_worker import compile_kernels, sizes
 
 SCHEMA = shoal.Schema(
@@ -31,7 +33,7 @@ BASE = 24  # records that nobody touches
 COME, GO = 6, 3  # of every batch: who comes, and how many of those who came with the batch before
 WRITERS = ("a", "b")
 READERS = 10
-WAIT = 300.0
+STOP = "stop"
 
 Rows = list[dict[str, object]]
 
@@ -51,7 +53,7 @@ def keys_of(writer: str, batch: int) -> list[str]:
 def make(where: str | Path) -> shoal.Vault:
     """Batch −1 of each writer is there from the beginning."""
     first = [f"base:{i}:0" for i in range(BASE)] + [key for writer in WRITERS for key in keys_of(writer, -1)]
-    return shoal.Vault.create(where, SCHEMA, k=K, data=people(first), wait=WAIT)
+    return shoal.Vault.create(where, SCHEMA, k=K, data=people(first), wait=PATIENCE)
 
 
 # What each does. These run in processes of their own, too.
@@ -71,9 +73,10 @@ def write(vault: shoal.Vault, writer: str, batches: int) -> None:
             assert vault.publish().k == K
 
 
-def read(vault: shoal.Vault, done: Callable[[], bool], *, thorough: bool) -> int:
-    """Look at the vault until the writers are done, and once more; how often."""
-    looks, version, seen = 0, 0, dict.fromkeys(WRITERS, -1)
+def read(vault: shoal.Vault, begun: Callable[[], object], done: Callable[[], bool], *, thorough: bool) -> None:
+    """Look at the vault until the writers are done, and once more."""
+    begun()
+    version, seen = 0, dict.fromkeys(WRITERS, -1)
     while True:
         last_look = done()
         groups = vault.groups()
@@ -93,9 +96,8 @@ def read(vault: shoal.Vault, done: Callable[[], bool], *, thorough: bool) -> int
         if thorough:
             checked = vault.check()
             assert checked.ok, checked.problems
-        looks += 1
         if last_look:
-            return looks
+            return
 
 
 def batches_in(keys: list[str]) -> dict[str, int]:
@@ -115,21 +117,24 @@ def batches_in(keys: list[str]) -> dict[str, int]:
 
 
 def write_in_a_process(where: str, writer: str, batches: int) -> None:
-    with shoal.Vault.open(where, wait=WAIT) as vault:
+    with shoal.Vault.open(where, wait=PATIENCE) as vault:
         write(vault, writer, batches)
 
 
-def read_in_a_process(where: str, threads: int, stop: str) -> int:
+def read_in_a_process(where: str, threads: int, signs: Path) -> None:
     """Each thread has a vault of its own, but for the last two, who share one."""
     vaults = [shoal.Vault.open(where) for _ in range(threads - 1)]
     with ThreadPoolExecutor(threads) as pool:
-        looks = [
-            pool.submit(read, vault, Path(stop).exists, thorough=number == 0)
+        reading = [
+            pool.submit(
+                read, vault, (signs / f"{os.getpid()}-{number}").touch, (signs / STOP).exists, thorough=number == 0
+            )
             for number, vault in enumerate([*vaults, vaults[-1]])
         ]
     for vault in vaults:
         vault.close()
-    return sum(look.result() for look in looks)
+    for one in reading:
+        one.result()
 
 
 # Tests
@@ -159,16 +164,20 @@ def complete(where: str | Path, batches: int) -> None:
 
 @pytest.mark.parametrize("batches", [24, pytest.param(400, marks=pytest.mark.slow)])
 def test_two_write_and_ten_read(where: str, tmp_path: Path, processes: ProcessPoolExecutor, batches: int) -> None:
+    """All are at work at once: writers begin when every reader has, and readers look until the writers are done."""
     make(where).close()
-    stop = tmp_path / "stop"
-    readers = [processes.submit(read_in_a_process, where, READERS // 2, str(stop)) for _ in range(2)]
-    writers = [processes.submit(write_in_a_process, where, writer, batches) for writer in WRITERS]
+    signs = tmp_path / "signs"
+    signs.mkdir()
+    readers = [processes.submit(read_in_a_process, where, READERS // 2, signs) for _ in range(2)]
     try:
+        eventually(lambda: len(list(signs.iterdir())) == READERS or any(one.done() for one in readers), "all read")
+        writers = [processes.submit(write_in_a_process, where, writer, batches) for writer in WRITERS]
         for writing in writers:
             writing.result()
     finally:
-        stop.touch()
-    assert min(reading.result() for reading in readers) > 10
+        (signs / STOP).touch()
+    for reading in readers:
+        reading.result()
     complete(where, batches)
 
 
@@ -186,14 +195,19 @@ def share(where: str, batches: int) -> None:
     """More threads than a pool of connections usually has. In a process of its own, which may crash."""
     done = threading.Event()
     with make(where) as vault, ThreadPoolExecutor(READERS + len(WRITERS)) as pool:
-        readers = [pool.submit(read, vault, done.is_set, thorough=number == 0) for number in range(READERS)]
-        writers: list[Future[None]] = [pool.submit(write, vault, writer, batches) for writer in WRITERS]
+        begun = [threading.Event() for _ in range(READERS)]
+        readers = [
+            pool.submit(read, vault, one.set, done.is_set, thorough=number == 0) for number, one in enumerate(begun)
+        ]
         try:
+            eventually(lambda: all(one.is_set() for one in begun), "all read")
+            writers: list[Future[None]] = [pool.submit(write, vault, writer, batches) for writer in WRITERS]
             for writing in writers:
                 writing.result()
         finally:
             done.set()
-        assert min(reading.result() for reading in readers) > 2
+        for reading in readers:
+            reading.result()
         assert batches_in(vault.groups()["key"].to_pylist()) == dict.fromkeys(WRITERS, batches - 1)
         assert vault.check().ok
 
@@ -206,7 +220,7 @@ class Dawdling(Progress):
 
     def stage(self, name: str, total: int | None = None) -> None:
         self.at_work.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(PATIENCE)
 
 
 def test_who_waits_too_long_is_told_so(where: str) -> None:
@@ -215,7 +229,7 @@ def test_who_waits_too_long_is_told_so(where: str) -> None:
     with slow, other, ThreadPoolExecutor(1) as pool:
         publishing = pool.submit(slow.publish, progress=dawdling)
         try:
-            assert dawdling.at_work.wait(60)
+            assert dawdling.at_work.wait(PATIENCE)
             began = time.monotonic()
             with pytest.raises(shoal.VaultBusy, match=r"waited 0\.2 s"):
                 other.insert(people(["x:0:0"]))
@@ -245,5 +259,5 @@ def test_a_second_vault_in_the_process_takes_nothing_from_the_first(where: str, 
 
 
 def insert_in_a_process(where: str, key: str) -> None:
-    with shoal.Vault.open(where, wait=WAIT) as vault:
+    with shoal.Vault.open(where, wait=PATIENCE) as vault:
         vault.insert(people([key]))

@@ -18,7 +18,7 @@ from shoal.boxes.group_tree.update import absorb, add_group, update_group
 from shoal.boxes.grouping import STATE, Grouping, Groups
 from shoal.boxes.members import members_of, put_in, records_of, take_out
 from shoal.boxes.splits import box_of, order_of_going
-from shoal.compiling import ZERO, constant, inlined, inner
+from shoal.compiling import ZERO, constant, inner
 from shoal.privacy.counts import holds, join, leave, may_split, merge
 from shoal.privacy.rules import Rules
 
@@ -99,20 +99,20 @@ def total_loss(groups: Groups) -> float:
     return float(groups.sizes @ groups.losses)
 
 
-@inlined
+@inner
 def people_in(g: Grouping, group: int) -> int:
     """How many of those whom k counts are in a group."""
     return g.rules.counts.people[group] if g.rules.asked else g.groups.sizes[group]
 
 
-@inlined
+@inner
 def has_what_is_asked(g: Grouping, group: int) -> bool:
     if g.rules.asked:
         return holds(g.rules, group)
     return g.groups.sizes[group] >= g.k
 
 
-@inlined
+@inner
 def widen(g: Grouping, record: int, group: int) -> None:
     """The box of a group that a record has joined."""
     groups, codes = g.groups, g.codes
@@ -124,7 +124,7 @@ def widen(g: Grouping, record: int, group: int) -> None:
     groups.losses[group] = box_cost(g.costs, lo[group], hi[group])
 
 
-@inlined
+@inner
 def enter(g: Grouping, record: int, group: int) -> None:
     """A record that is in no group joins one."""
     put_in(g.members, record, group)
@@ -134,7 +134,7 @@ def enter(g: Grouping, record: int, group: int) -> None:
     update_group(g, group)
 
 
-@inlined
+@inner
 def depart(g: Grouping, record: int) -> None:
     """A record leaves its group, whose box is as it was until `refresh`."""
     group = g.members.labels[record] + ZERO
@@ -154,7 +154,7 @@ def refresh(g: Grouping, group: int) -> None:
     update_group(g, group)
 
 
-@inlined
+@inner
 def make_box(g: Grouping, group: int, records: Ints) -> None:
     groups = g.groups
     box_of(g.codes, records, groups.lo[group], groups.hi[group])
@@ -180,14 +180,14 @@ def new_group(g: Grouping, records: Ints) -> int:
     return group
 
 
-@inlined
+@inner
 def give_back(g: Grouping, group: int) -> None:
     """A group number is not in use any more."""
     g.spare[g.state[0].n_spare] = group
     g.state[0].n_spare += 1
 
 
-@inlined
+@inner
 def is_large(g: Grouping, group: int) -> bool:
     """Whether a group is to be split."""
     return people_in(g, group) >= 2 * g.k and g.groups.sizes[group] >= g.retry[group]
@@ -211,7 +211,7 @@ def split_large(g: Grouping, group: int) -> None:
             count += 1
 
 
-@inlined
+@inner
 def split_in_two(g: Grouping, group: int) -> int:
     """Split a group in two; the new one, or −1 if no split keeps the rules (and none is tried before it has grown)."""
     records, k = records_of(g, group), g.k

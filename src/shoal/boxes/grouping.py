@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
+from shoal.compiling.structs import Struct, struct
 from shoal.privacy.rules import Rules
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

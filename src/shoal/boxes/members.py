@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.grouping import Grouping, Members
-from shoal.compiling import inlined, inner, kernel
+from shoal.compiling import inner, kernel
 
 Ints = NDArray[np.int32]
 
@@ -50,14 +50,14 @@ def link(members: Members) -> None:
         heads[group] = record
 
 
-@inlined
+@inner
 def move(members: Members, record: int, here: int, there: int) -> None:
     """Take a record out of one group and put it at the head of another."""
     take_out(members, record, here)
     put_in(members, record, there)
 
 
-@inlined
+@inner
 def take_out(members: Members, record: int, here: int) -> None:
     """A record leaves its group, and is in none."""
     before, after = members.previous[record], members.nexts[record]
@@ -70,7 +70,7 @@ def take_out(members: Members, record: int, here: int) -> None:
     members.labels[record] = -1
 
 
-@inlined
+@inner
 def put_in(members: Members, record: int, there: int) -> None:
     """A record that is in no group becomes the head of one."""
     first = members.heads[there]

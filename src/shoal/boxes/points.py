@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import kernel
+from shoal.compiling import inner, kernel
 from shoal.errors import InternalError
 
 Ints = NDArray[np.int32]
@@ -83,7 +83,7 @@ def _build(tree: PointTree) -> int:
     return used
 
 
-@kernel
+@inner
 def meets(tree: PointTree, node: int, lo: Ints, hi: Ints) -> int:
     """0: the box does not meet the node; 1: in part; 2: it contains the node."""
     contains = 2
@@ -95,7 +95,7 @@ def meets(tree: PointTree, node: int, lo: Ints, hi: Ints) -> int:
     return contains
 
 
-@kernel
+@inner
 def contains(point: Ints, lo: Ints, hi: Ints) -> bool:
     for j in range(len(lo)):
         if point[j] < lo[j] or point[j] > hi[j]:

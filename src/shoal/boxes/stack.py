@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import inlined
+from shoal.compiling import inner
 
 Rows = NDArray[np.void]  # of named fields
 
@@ -13,7 +13,7 @@ Rows = NDArray[np.void]  # of named fields
 WAITING = np.dtype([("node", "i8"), ("bound", "f8")], align=True)
 
 
-@inlined
+@inner
 def push_ordered(stack: Rows, bottom: int, top: int, node: int, bound: float) -> int:
     """One more node among those from `bottom` to `top`, the smallest bound last; where it lies now."""
     at = top

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 import shoal
+from shoal.cli.bars import progress
 from shoal.cli.files import NeutralizeFormulas, Strict, file_path
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
-from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
 from shoal.optimize import OPTIMIZERS

@@ -8,8 +8,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, checkout, compare, demo, measure, schema, vault, verify
-from shoal.cli.screen import flush
+from shoal.cli import anonymize, checkout, compare, demo, measure, schema, vault, verify, warmup
+from shoal.cli.streams import lost, watch
 from shoal.cli.usage import Commands
 from shoal.version import __version__
 
@@ -29,6 +29,7 @@ app.command("measure", rich_help_panel=PANEL)(measure.measure)
 app.add_typer(schema.app, name="schema", rich_help_panel=PANEL)
 app.command("compare", rich_help_panel=PANEL)(compare.compare)
 vault.register(app)
+app.command("warmup", rich_help_panel="This machine")(warmup.warmup)
 checkout.register(app)
 
 
@@ -48,20 +49,22 @@ def options(
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ✓ is no reason to fail
+    watch()
     signal.signal(signal.SIGTERM, _stop)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `shoal … | head` ends as other programs do, not with a "no"
+    code: str | int | None = 0
     try:
-        try:
-            app()
-        finally:
-            flush()
-    except OSError as problem:  # of what is said outside of the commands: help, the version
+        app()
+    except SystemExit as end:
+        code = end.code
+    except OSError as problem:  # outside of the commands: --install-completion
         print(f"Error: writing failed: {problem.strerror}.", file=sys.stderr)  # noqa: T201  # the program's own output
-        sys.exit(2)
+        code = 2
+    if complaint := lost():  # of what is said outside of the commands: help, the version, wrong usage
+        print(f"Error: {complaint}", file=sys.stderr)  # noqa: T201  # the program's own output
+        code = 2
+    sys.exit(code)
 
 
 def _stop(number: int, frame: object) -> NoReturn:

@@ -9,9 +9,10 @@ import typer
 from rich.table import Table
 
 import shoal
+from shoal.cli.bars import progress
 from shoal.cli.files import file_path
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.files import refuse_sources

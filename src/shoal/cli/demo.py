@@ -13,8 +13,9 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.anonymize import show
+from shoal.cli.bars import progress
 from shoal.cli.files import file_path
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
 from shoal.release.write import manifest_path
 
 
@@ -27,7 +28,9 @@ def demo(
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Anonymize the Adult census table (48 842 people) and show what became of it."""
+    """Anonymize the Adult census table (48 842 people), and keep up with a town that changes."""
+    from shoal.cli.town import one_day, show_day  # loads the vault
+
     table, schema = shoal.datasets.adult(), shoal.datasets.adult_schema()
     output = folder / f"adult-k{k}.csv"
     with progress(as_json=as_json) as bar:
@@ -35,6 +38,7 @@ def demo(
         bar.stage("writing")
         folder.mkdir(parents=True, exist_ok=True)
         release.write(output, force=True)
+        day = one_day(k, folder, bar)
     verdict = shoal.verify(output, schema, k)
     if as_json:
         print_json(
@@ -43,6 +47,7 @@ def demo(
                 "manifest": str(manifest_path(output)),
                 **release.manifest,
                 "verdict": verdict.facts(),
+                "day": day.facts(),
             }
         )
         return
@@ -62,7 +67,10 @@ def demo(
     answer = "[bold green]ok[/]" if verdict.ok else "[bold red]not ok[/]"
     screen.print(f"Verified again from the written file alone: {answer}, the smallest class has {verdict.k} rows.")
     screen.print()
+    show_day(day)
+    screen.print()
     screen.print("Your own table: [bold]shoal anonymize TABLE.csv --schema SCHEMA.toml -k 5 -o RELEASE.csv[/]")
+    screen.print("One that changes: [bold]shoal init TABLE.vault --schema SCHEMA.toml -k 5 --data TABLE.csv[/]")
 
 
 def _telling_group(release: shoal.Release) -> list[int]:

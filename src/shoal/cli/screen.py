@@ -1,13 +1,12 @@
 """What a person sees: results on standard output, progress and errors on standard error.
 
-Exit codes: 0 done, 1 the answer is no, 2 could not be done, 130 interrupted.
+Exit codes: 0 done, 1 the answer is no, 2 could not be done or not be said, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import os
 import sys
 import traceback
 import warnings
@@ -16,11 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import rich.progress
 import typer
 from rich.text import Text
 
 import shoal
+from shoal.cli.streams import lost
 from shoal.cli.terminal import Screen, harmless, json_text
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -47,47 +46,42 @@ def command(function: Command) -> Command:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
+        as_json, show_values = kwargs["as_json"], kwargs["show_values"]
         try:
-            with notes(as_json=kwargs["as_json"]):
+            with notes(as_json=as_json):
                 function(*args, **kwargs)
-            flush()
+            code = 0
+        except typer.Exit as end:
+            code = end.exit_code
         except shoal.ShoalError as error:
-            _explain(error, as_json=kwargs["as_json"], show_values=kwargs["show_values"])
-            raise typer.Exit(1 if isinstance(error, NO) else 2) from None
+            _explain(error, as_json=as_json, show_values=show_values)
+            code = 1 if isinstance(error, NO) else 2
         except KeyboardInterrupt:
             stopped = Interrupted("interrupted. A release or a change to a vault is made whole or not at all.")
-            _explain(stopped, as_json=kwargs["as_json"], show_values=False)
-            raise typer.Exit(130) from None
-        except OSError as problem:  # standard output on a full disk, and the like
+            _explain(stopped, as_json=as_json, show_values=False)
+            code = 130
+        except OSError as problem:
             fault = shoal.OutputError(f"reading or writing failed: {problem.strerror or type(problem).__name__}.")
-            _explain(fault, as_json=kwargs["as_json"], show_values=False)
-            raise typer.Exit(2) from None
-        except typer.Exit:
-            raise
+            _explain(fault, as_json=as_json, show_values=False)
+            code = 2
         except Exception as problem:
             # The text of an unexpected error may quote the data: say where it happened, not what it says.
             last = traceback.extract_tb(problem.__traceback__)[-1]
             where = f"{Path(last.filename).name}, line {last.lineno}"
             bug = shoal.InternalError(f"{type(problem).__name__} in {where}: a bug in shoal, please report it.")
-            if kwargs["show_values"] and sys.stderr.isatty():
+            if show_values and sys.stderr.isatty():
                 messages.print(Text("".join(traceback.format_exception(problem)).rstrip()), soft_wrap=True)
-            _explain(bug, as_json=kwargs["as_json"], show_values=False)
-            raise typer.Exit(2) from None
+            _explain(bug, as_json=as_json, show_values=False)
+            code = 2
+        if complaint := lost():
+            # Or somebody might insert the batch again.
+            hint = "Only what the command had to say is lost: its work is done." if code == 0 else None
+            _explain(shoal.OutputError(complaint, hint=hint), as_json=as_json, show_values=False)
+            code = 2
+        if code:
+            raise typer.Exit(code)
 
     return run  # type: ignore[return-value]  # the same signature, by functools.wraps
-
-
-def flush() -> None:
-    """Bring to standard output what has been said. When Python does so at its end, nobody can tell that it has failed.
-
-    Raises OSError; what could not be written is dropped then, or Python would try again.
-    """
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a device
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        raise
 
 
 def _explain(error: shoal.ShoalError, *, as_json: bool, show_values: bool) -> None:
@@ -116,30 +110,6 @@ def plural(count: int, one: str, more: str | None = None) -> str:
     return f"{number(count)} {one if count == 1 else more or one + 's'}"
 
 
-class Bar(shoal.Progress):
-    """A progress bar: one line per stage, gone when the work is done."""
-
-    def __init__(self, bars: rich.progress.Progress) -> None:
-        self._bars = bars
-        self._task: rich.progress.TaskID | None = None
-        self._name = ""
-
-    def stage(self, name: str, total: int | None = None) -> None:
-        if name == self._name and total is None:  # a kernel compiles many functions
-            return
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-        self._task, self._name = self._bars.add_task(name, total=total), name
-
-    def advance(self, steps: int) -> None:
-        if self._task is not None:
-            self._bars.advance(self._task, steps)
-
-    def note(self, text: str) -> None:
-        if self._task is not None:
-            self._bars.update(self._task, description=f"{self._name}, {text}")
-
-
 @contextmanager
 def notes(*, as_json: bool) -> Iterator[None]:
     """Show what the library warns of as a note on standard error."""
@@ -157,21 +127,3 @@ def notes(*, as_json: bool) -> Iterator[None]:
             print(json_text({"note": str(warning.message)}), file=sys.stderr)  # noqa: T201  # the command's own
         else:
             messages.print(f"Note: {warning.message}", markup=False)
-
-
-@contextmanager
-def progress(*, as_json: bool) -> Iterator[shoal.Progress]:
-    """A bar on standard error if somebody is watching, silence otherwise."""
-    if as_json or not sys.stderr.isatty():
-        yield shoal.Progress()
-        return
-    with rich.progress.Progress(
-        rich.progress.SpinnerColumn(),
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(),
-        rich.progress.TaskProgressColumn(),
-        rich.progress.TimeElapsedColumn(),
-        console=messages,
-        transient=True,
-    ) as bars:
-        yield Bar(bars)

@@ -21,7 +21,7 @@ from shoal.optimize import check_optimizer, optimized
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, check_k
 from shoal.privacy.sensitive import sensitive_column
-from shoal.progress import SILENT, Progress
+from shoal.progress import SILENT, Progress, announced
 from shoal.records.encode import Records
 from shoal.schema import Role
 
@@ -178,22 +178,20 @@ def cluster(
     check_parameters(k, method, measure, options, seed, optimize)
     privacy = Privacy.of(records, k, rules)
     progress.stage("loading the kernels")
-    from shoal.compiling import announced  # loads Numba
-
     with announced(progress):
         privacy.check_feasible()
-    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    costs = cost_tables(records.books, "mi" if measure == "pmi" else measure)  # mending under pmi goes by mi
-    task = Task(records, measure, costs, privacy, rng, progress)
-    partition = Partition.from_labels(records.codes, METHODS[method].run(task, **options), privacy)
-    if privacy.people is not None or not partition.publishable:
-        labels = _mended(task, partition.labels)
-        partition = Partition.from_labels(records.codes, labels, privacy)
-    if optimize is not None:
-        labels = optimized(optimize, records.codes, partition.labels, costs, privacy, progress)
-        if privacy.people is not None:  # groups that are published alike now
-            labels = _mended(task, labels)
-        partition = Partition.from_labels(records.codes, labels, privacy)
+        rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+        costs = cost_tables(records.books, "mi" if measure == "pmi" else measure)  # mending under pmi goes by mi
+        task = Task(records, measure, costs, privacy, rng, progress)
+        partition = Partition.from_labels(records.codes, METHODS[method].run(task, **options), privacy)
+        if privacy.people is not None or not partition.publishable:
+            labels = _mended(task, partition.labels)
+            partition = Partition.from_labels(records.codes, labels, privacy)
+        if optimize is not None:
+            labels = optimized(optimize, records.codes, partition.labels, costs, privacy, progress)
+            if privacy.people is not None:  # groups that are published alike now
+                labels = _mended(task, labels)
+            partition = Partition.from_labels(records.codes, labels, privacy)
     if not partition.publishable:
         raise InternalError(f"method {method!r} broke its promise: {'; '.join(partition.obstacles())}.")
     return partition

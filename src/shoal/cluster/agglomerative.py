@@ -31,9 +31,9 @@ from shoal.boxes.group_tree.update import absorb, rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping, Groups
 from shoal.boxes.heap import HEAP, pop, push
 from shoal.cluster import Task
-from shoal.compiling import ZERO, announced, inner, kernel
+from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling.structs import Struct, struct
 from shoal.privacy.rules import no_rules
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -66,8 +66,7 @@ class Merging(Struct):
 
 def run(task: Task) -> Ints:
     """The group of each record."""
-    with announced(task.progress):
-        return merge_small(task, np.arange(len(task.codes), dtype=np.int32))
+    return merge_small(task, np.arange(len(task.codes), dtype=np.int32))
 
 
 def merge_small(task: Task, labels: Ints, *, per_record: bool = False) -> Ints:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
-from shoal.compiling import announced, kernel
+from shoal.compiling import kernel
 from shoal.errors import ParameterError
 
 Ints = NDArray[np.int32]
@@ -43,18 +43,17 @@ def run(task: Task, *, rescale: bool = True) -> Ints:
     records, columns = task.codes.shape
     if columns > MOST_COLUMNS:
         raise ParameterError(f"hilbert takes up to {MOST_COLUMNS} quasi-identifiers. Got {columns} instead.")
-    with announced(task.progress):
-        task.progress.stage("ordering")
-        order = curve_order(task.codes, rescale=rescale)
-        runs = Runs(np.full(records + 1, np.inf), np.full(records + 1, -1), np.array([1]))
-        runs.least[0] = 0.0
-        cut_some(task.codes, order, task.costs, task.k, runs, 0)
-        task.progress.stage("cutting", records)
-        turn = max(1, CELLS_PER_TURN // (2 * task.k * columns))
-        while runs.marks[0] <= records:
-            before = int(runs.marks[0])
-            cut_some(task.codes, order, task.costs, task.k, runs, turn)
-            task.progress.advance(int(runs.marks[0]) - before)
+    task.progress.stage("ordering")
+    order = curve_order(task.codes, rescale=rescale)
+    runs = Runs(np.full(records + 1, np.inf), np.full(records + 1, -1), np.array([1]))
+    runs.least[0] = 0.0
+    cut_some(task.codes, order, task.costs, task.k, runs, 0)
+    task.progress.stage("cutting", records)
+    turn = max(1, CELLS_PER_TURN // (2 * task.k * columns))
+    while runs.marks[0] <= records:
+        before = int(runs.marks[0])
+        cut_some(task.codes, order, task.costs, task.k, runs, turn)
+        task.progress.advance(int(runs.marks[0]) - before)
     labels = np.empty(records, np.int32)
     last, group = records, 0
     while last > 0:

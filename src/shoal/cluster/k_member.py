@@ -22,9 +22,9 @@ from shoal.boxes.costs.kernels import box_cost, cell_cost
 from shoal.boxes.record_tree.build import RecordTree, record_tree, take
 from shoal.boxes.record_tree.search import LabelPenalty, furthest, label_penalty, nearest
 from shoal.cluster import Task
-from shoal.compiling import announced, kernel
+from shoal.compiling import kernel
+from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -65,34 +65,33 @@ def cluster_with(task: Task, classes: Ints, class_penalty: float) -> GreedyGroup
     """The groups when all is done; what the tests look at."""
     records, columns = task.codes.shape
     n_groups = max(1, records // task.k)
-    with announced(task.progress):
-        task.progress.stage("building the tree")
-        own = own_costs(task.codes, task.costs) if task.measure == "mi" else np.zeros(records)
-        penalty = label_penalty(classes, class_penalty)
-        groups = GreedyGroups(
-            k=task.k,
-            near=record_tree(task.codes, own, task.costs, far=False),
-            far=record_tree(task.codes, own, task.costs, far=True),
-            penalty=penalty,
-            label_counts=np.zeros(len(penalty.favoured), np.int32),
-            chosen=np.zeros(records, np.int32),
-            done=np.array([(0, int(task.rng.integers(records)))], DONE),
-            labels=np.zeros(records, np.int32),
-            lo=np.zeros((n_groups, columns), np.int32),
-            hi=np.zeros((n_groups, columns), np.int32),
-            losses=np.zeros(n_groups),
-            sizes=np.zeros(n_groups, np.int64),
-        )
-        done = groups.done[0]
-        choose_some(groups, 0)
-        task.progress.stage("clustering", records)
-        while done["chosen"] < n_groups * task.k:
-            before = int(done["chosen"])
-            choose_some(groups, RECORDS_PER_TURN)
-            task.progress.advance(int(done["chosen"]) - before)
-        chosen = groups.chosen[: int(done["chosen"])]
-        leftovers = task.rng.permutation(np.setdiff1d(np.arange(records), chosen)).astype(np.int32)
-        place_leftovers(groups, leftovers)
+    task.progress.stage("building the tree")
+    own = own_costs(task.codes, task.costs) if task.measure == "mi" else np.zeros(records)
+    penalty = label_penalty(classes, class_penalty)
+    groups = GreedyGroups(
+        k=task.k,
+        near=record_tree(task.codes, own, task.costs, far=False),
+        far=record_tree(task.codes, own, task.costs, far=True),
+        penalty=penalty,
+        label_counts=np.zeros(len(penalty.favoured), np.int32),
+        chosen=np.zeros(records, np.int32),
+        done=np.array([(0, int(task.rng.integers(records)))], DONE),
+        labels=np.zeros(records, np.int32),
+        lo=np.zeros((n_groups, columns), np.int32),
+        hi=np.zeros((n_groups, columns), np.int32),
+        losses=np.zeros(n_groups),
+        sizes=np.zeros(n_groups, np.int64),
+    )
+    done = groups.done[0]
+    choose_some(groups, 0)
+    task.progress.stage("clustering", records)
+    while done["chosen"] < n_groups * task.k:
+        before = int(done["chosen"])
+        choose_some(groups, RECORDS_PER_TURN)
+        task.progress.advance(int(done["chosen"]) - before)
+    chosen = groups.chosen[: int(done["chosen"])]
+    leftovers = task.rng.permutation(np.setdiff1d(np.arange(records), chosen)).astype(np.int32)
+    place_leftovers(groups, leftovers)
     return groups
 
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
-from shoal.compiling import ZERO, announced, constant, inlined, inner, kernel
+from shoal.compiling import ZERO, constant, inner, kernel
+from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError, one_of
 from shoal.privacy.rules import Rules, rules_of
 from shoal.privacy.tally import all_to_right, begin, both_lack, end, keep_left, to_left, to_right
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -107,8 +107,7 @@ def _cut_up(
         histogram=np.zeros(int(task.costs.columns["size"].max()), np.int64),
     )
     done = cutting.done[0]
-    with announced(task.progress):
-        partition_some(cutting, task.costs, 0)
+    partition_some(cutting, task.costs, 0)
     task.progress.stage("partitioning", int(sizes[chosen].sum()))
     while done["waiting"]:
         before = int(done["records"])
@@ -325,7 +324,7 @@ def cut_half(cutting: Cutting, start: int, stop: int, j: int) -> int:
     return divide(cutting, start, stop, j, cut, ties)
 
 
-@inlined
+@inner
 def goes_left(code: int, cut: int, ties: int) -> bool:
     return code < cut or (code == cut and ties > 0)
 

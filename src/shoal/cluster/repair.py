@@ -26,12 +26,12 @@ from shoal.boxes.group_tree.update import absorb, rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.cluster import Task
 from shoal.cluster.mondrian import cut_further
-from shoal.compiling import ZERO, announced, kernel
+from shoal.compiling import ZERO, kernel
+from shoal.compiling.structs import Struct, struct
 from shoal.privacy.counts import count_all, merge
 from shoal.privacy.rules import rules_of
 from shoal.records.cells import cell_texts
 from shoal.records.codebook import CodeBook
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 MERGERS_PER_TURN = 200  # how many a kernel call makes before Python may draw progress
@@ -83,11 +83,10 @@ def _merged(task: Task, labels: Ints, *, recut: bool) -> Ints:
         todo=grow(offending.astype(np.int32), n_groups),
         state=np.array([(n_groups, len(offending))], STATE),
     )
-    with announced(task.progress):
-        rules = rules_of(task.privacy.tables, n_groups)
-        count_all(rules, labels)
-        g = new_grouping(task.codes, labels.copy(), task.costs, rules, catalog=NEVER)
-        merge_some(g, mending, 0)
+    rules = rules_of(task.privacy.tables, n_groups)
+    count_all(rules, labels)
+    g = new_grouping(task.codes, labels.copy(), task.costs, rules, catalog=NEVER)
+    merge_some(g, mending, 0)
     task.progress.stage("merging groups that the rules do not allow", len(offending))
     left = mending.state["todo"]
     while left[0]:

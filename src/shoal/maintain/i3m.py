@@ -157,9 +157,9 @@ class I3M:
         if lacking > 0:
             g = grow_groups(g, max(lacking, room // 4))
             room = len(g.groups.sizes)
-        members = Members(
-            live.labels, g.members.heads, grow(g.members.nexts, records, -1), grow(g.members.previous, records, -1)
-        )
+        before = g.members
+        nexts, previous = grow(before.nexts, records, -1), grow(before.previous, records, -1)
+        members = before.replace(labels=live.labels, nexts=nexts, previous=previous)
         if live.privacy is not None:
             live.privacy.make_room(records, room)
         self.grouping = g.replace(codes=live.codes, members=members, costs=live.costs, rules=self._rules())

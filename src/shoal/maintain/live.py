@@ -32,7 +32,7 @@ from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
 from shoal.privacy.sensitive import Distribution
-from shoal.progress import SILENT, Progress
+from shoal.progress import SILENT, Progress, announced
 from shoal.records.changes import Arrivals, ChangeBatch, check, key_of
 from shoal.records.codebook import CodeBook, Codes
 from shoal.records.encode import Records, encode
@@ -117,7 +117,8 @@ class LivePartition:
                 raise ParameterError(f"maintainer {settings.maintainer!r} counts records, and the schema names people.")
             people = as_text(name, table[name], schema.missing).to_pylist()
         live = cls(records, keys, np.zeros(len(records), np.int32), settings, people=people)
-        steps.begin(live, progress)
+        with announced(progress):
+            steps.begin(live, progress)
         return live
 
     def __len__(self) -> int:
@@ -260,7 +261,8 @@ class LivePartition:
         arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive)
         steps.compact(self)
         with self._provisional(arrivals) as change:
-            gone, come = steps.maintain(self, arrivals, progress)
+            with announced(progress):
+                gone, come = steps.maintain(self, arrivals, progress)
             change.applied = steps.applied(self, change.before, arrivals, gone, come)
             yield change
 
@@ -272,7 +274,8 @@ class LivePartition:
         check_optimizer(how)
         before = self.loss()
         with self._provisional() as change:
-            steps.optimize(self, how, progress)
+            with announced(progress):
+                steps.optimize(self, how, progress)
             change.accept()
         return before - self.loss()
 
@@ -285,7 +288,8 @@ class LivePartition:
         """
         check_optimizer(how)
         with self._provisional() as change:
-            steps.optimize(self, how, progress)
+            with announced(progress):
+                steps.optimize(self, how, progress)
             change.applied = steps.applied(self, change.before, NO_ARRIVALS, NOBODY, NOBODY)
             yield change
 

@@ -29,7 +29,7 @@ from shoal.boxes.group_tree.search import best_cover
 from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import move, records_of
-from shoal.compiling import ZERO, announced, inner, kernel
+from shoal.compiling import ZERO, inner, kernel
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all, join, leave
 from shoal.privacy.rules import rules_of
@@ -44,11 +44,10 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     labels = without_gaps(labels)
     n_groups = int(labels.max(initial=-1)) + 1
     covered = np.zeros(n_groups, np.bool_)
-    with announced(progress):
-        rules = rules_of(privacy.tables, n_groups)
-        count_all(rules, labels)
-        g = new_grouping(codes, labels, costs, rules, reshapes=False, catalog=NEVER)
-        dissolve_covered(g, LOOK, np.zeros(0, np.int32), covered)
+    rules = rules_of(privacy.tables, n_groups)
+    count_all(rules, labels)
+    g = new_grouping(codes, labels, costs, rules, reshapes=False, catalog=NEVER)
+    dissolve_covered(g, LOOK, np.zeros(0, np.int32), covered)
     _by_turns(g, LOOK, np.arange(n_groups, dtype=np.int32), covered, progress)
     found = np.flatnonzero(covered)
     losses = g.groups.sizes[found] * g.groups.losses[found]

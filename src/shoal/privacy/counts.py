@@ -45,7 +45,7 @@ def count_all(rules: Rules, labels: Ints) -> None:
                 join(rules, record, labels[record])
 
 
-@kernel
+@inner
 def join(rules: Rules, record: int, group: int) -> None:
     if not rules.asked:
         return
@@ -65,7 +65,7 @@ def join(rules: Rules, record: int, group: int) -> None:
             change(counts, group, j, values[record, j], JOINING)
 
 
-@kernel
+@inner
 def leave(rules: Rules, record: int, group: int) -> None:
     if not rules.asked:
         return
@@ -85,7 +85,7 @@ def leave(rules: Rules, record: int, group: int) -> None:
             change(counts, group, j, values[record, j], LEAVING)
 
 
-@kernel
+@inner
 def merge(rules: Rules, group: int, other: int) -> None:
     """All of `other` moves into `group`; `other` is empty afterwards."""
     if not rules.asked:
@@ -180,7 +180,7 @@ def forget_shared_pairs(rules: Rules, group: int, other: int, j: int) -> None:
             at, there = entries[at].next, entries[there].next
 
 
-@kernel
+@inner
 def holds(rules: Rules, group: int) -> bool:
     """Whether a group has k people and satisfies every rule, as it is."""
     if not rules.asked:
@@ -188,13 +188,13 @@ def holds(rules: Rules, group: int) -> bool:
     return rules.counts.people[group] >= rules.k and diverse_if(rules, group, NONE, STAYING, NONE)
 
 
-@kernel
+@inner
 def may_join(rules: Rules, record: int, group: int) -> bool:
     """Whether the rules still hold when the record has joined. (k is not asked: joining never lowers it.)"""
     return len(rules.rules) == 0 or diverse_if(rules, group, record, JOINING, NONE)
 
 
-@kernel
+@inner
 def may_leave(rules: Rules, record: int, group: int, least: int) -> bool:
     """Whether `least` people remain and the rules still hold when the record has left; a group may become empty."""
     if not rules.asked or rules.counts.sizes[group] == 1:
@@ -205,7 +205,7 @@ def may_leave(rules: Rules, record: int, group: int, least: int) -> bool:
     return people >= least and diverse_if(rules, group, record, LEAVING, NONE)
 
 
-@kernel
+@inner
 def may_merge(rules: Rules, group: int, other: int) -> bool:
     """Whether both together have k people and satisfy every rule."""
     if not rules.asked:
@@ -216,7 +216,7 @@ def may_merge(rules: Rules, group: int, other: int) -> bool:
     return people >= rules.k and diverse_if(rules, group, NONE, STAYING, other)
 
 
-@kernel
+@inner
 def may_split(rules: Rules, records: Ints, left: Ints, least: int) -> bool:
     """Whether both parts of a group have `least` people and satisfy every rule: `left`, and the rest of `records`."""
     if not rules.asked:

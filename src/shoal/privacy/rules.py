@@ -6,13 +6,15 @@ or merges changes nothing, and every question is answered by yes. Whether a grou
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import grow
 from shoal.compiling import constant
+from shoal.compiling.structs import Struct, struct
 from shoal.privacy.tables import COLUMN, RULE, PrivacyTables, RecordCodes
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -93,8 +95,9 @@ def rules_of(tables: PrivacyTables, groups: int = 0, records: int | None = None)
     return rules_over(tables, new_counts(tables, groups, records), new_tally(tables))
 
 
+@cache
 def no_rules(k: int) -> Rules:
-    """k records, and nothing else."""
+    """k records, and nothing else. Nothing is ever written to it, so one is enough."""
     nobody = RecordCodes(False, np.zeros((0, 0), np.int32), np.zeros((0, 1), np.int32), np.zeros(0, np.int32))
     tables = PrivacyTables(
         False, k, *nobody, np.zeros(0, COLUMN), np.zeros(0, RULE), np.zeros(0), np.zeros(0, np.int32)

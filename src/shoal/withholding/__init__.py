@@ -18,7 +18,7 @@ from shoal.cluster import Task
 from shoal.errors import ParameterError
 from shoal.partition import Partition
 from shoal.privacy import Privacy
-from shoal.progress import SILENT, Progress
+from shoal.progress import SILENT, Progress, announced
 from shoal.records.encode import Records
 
 ROUNDING = 1e-9
@@ -73,7 +73,8 @@ def withhold(
     costs = cost_tables(records.books, measure)
     from shoal.withholding.rounds import run  # loads Numba
 
-    labels = run(records.codes, partition.labels, costs, partition.privacy, budget, rng, progress)
+    with announced(progress):
+        labels = run(records.codes, partition.labels, costs, partition.privacy, budget, rng, progress)
     mask = labels >= 0
     if mask.all():
         return everybody

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.compiling import announced
 from shoal.optimize.refine.pool import LEAST_GAIN
 from shoal.optimize.refine.refiner import Refiner
 from shoal.optimize.refine.steps import POOL, SPLIT
@@ -47,11 +46,10 @@ def run(
     progress: Progress,
 ) -> Ints:
     """The group of each record; −1: it is withheld. At most `budget` are."""
-    with announced(progress):
-        refiner = Refiner.of(codes, labels, costs, privacy, int(rng.integers(2**62)))
-        refiner.compile()
-        withholder = Withholder(refiner, budget, rng)
-        withholder.each(ALONE, np.zeros(0, np.int64))
+    refiner = Refiner.of(codes, labels, costs, privacy, int(rng.integers(2**62)))
+    refiner.compile()
+    withholder = Withholder(refiner, budget, rng)
+    withholder.each(ALONE, np.zeros(0, np.int64))
     withholder.run(progress)
     return refiner.labels
 

@@ -43,8 +43,7 @@ def column_chains(paths: Ints, costs: Floats, full: float, single_missing: float
     lasts[MISSING] = 0
     for nodes in paths[1:].T:  # codes ascend, so the last one that is assigned is the largest
         lasts[FIRST_NODE + nodes[nodes >= 0]] = codes[1:][nodes >= 0]
-    cells = np.full((size, depth + 1), NONE, CELL)
-    prices = np.full((size, depth + 1), np.inf, PRICE)
+    cells, prices = _empty(size, depth + 1)
     lengths = np.zeros(size, np.int64)
 
     def lengthen(rows: NDArray[np.integer], numbers: NDArray[np.integer], cost: Floats) -> None:
@@ -70,13 +69,19 @@ def column_chains(paths: Ints, costs: Floats, full: float, single_missing: float
     return cells, prices
 
 
+def _empty(rows: int, longest: int) -> tuple[Rows, Rows]:
+    """Cells and prices of none. By number, which is many times as quick as by field."""
+    cells = np.full((rows, longest, 2), NONE, np.int32).view(CELL)
+    prices = np.full((rows, longest, 2), np.inf).view(PRICE)
+    return cells.reshape(rows, longest), prices.reshape(rows, longest)
+
+
 def join_chains(columns: Sequence[int], parts: Sequence[tuple[Rows, Rows]]) -> Chains:
     """The chains of several columns as one."""
     order = sorted(range(len(parts)), key=lambda i: len(parts[i][0]))
     longest = max((cells.shape[1] for cells, _ in parts), default=1)
     rows = sum(len(cells) for cells, _ in parts)
-    joined = np.full((rows, longest), NONE, CELL)
-    prices = np.full((rows, longest), np.inf, PRICE)
+    joined, prices = _empty(rows, longest)
     starts = np.zeros(len(parts), CHAINED)
     start = 0
     for row, i in enumerate(order):

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs.tables import DENSE, NODES, STEPS, CostTables
 from shoal.boxes.geometry import HI, LO
-from shoal.compiling import inlined, kernel
+from shoal.compiling import inner
 
 WIDE = 16  # from so many columns on it pays to ask whether the first ones tell
 
 
-@inlined
+@inner
 def cell_cost(costs: CostTables, j: int, lo: int, hi: int) -> float:
     """The weighted cost of codes lo..hi in column j."""
     column = costs.columns[j]
@@ -35,13 +35,13 @@ def cell_cost(costs: CostTables, j: int, lo: int, hi: int) -> float:
     return column.weight * max(0.0, math.log2(inside) + column.shift)
 
 
-@inlined
+@inner
 def surely_above(limit: float) -> float:
     """What a sum must exceed to be above a limit in whatever order it is added up."""
     return limit + 1e-9 * (1.0 + abs(limit))
 
 
-@inlined
+@inner
 def costs_more(
     costs: CostTables, lo: NDArray[np.int32], hi: NDArray[np.int32], box: NDArray[np.int32], now: float, most: float
 ) -> bool:
@@ -61,7 +61,7 @@ def costs_more(
     return above
 
 
-@kernel
+@inner
 def box_cost(costs: CostTables, lo: NDArray[np.int32], hi: NDArray[np.int32]) -> float:
     """The weighted cost of a box: what one record loses by being published as it."""
     total = 0.0

@@ -12,7 +12,7 @@ from shoal.boxes.geometry import HI, LO
 from shoal.boxes.group_tree.catalog import MAYBE, NEVER, OFF, STALE, catalog_groups, new_entries
 from shoal.boxes.group_tree.divide import divide
 from shoal.boxes.grouping import CUT, FAN, LEAF, NODE, POSITION, SUMMARY, TREE_STATE, Grouping, Groups, GroupTree
-from shoal.compiling import ZERO, inlined, inner, kernel
+from shoal.compiling import ZERO, inner, kernel
 
 Ints = NDArray[np.int32]
 NARROWEST, WIDEST = 0, 1  # in `widths`
@@ -145,7 +145,7 @@ def build_subtree(g: Grouping, top: int, order: Ints) -> None:
             summarize(g, number, part + ZERO)
 
 
-@inlined
+@inner
 def new_node(tree: GroupTree, parent: int) -> int:
     """A node that is in no use, below another."""
     state = tree.state[0]
@@ -160,7 +160,7 @@ def new_node(tree: GroupTree, parent: int) -> int:
     return node
 
 
-@inlined
+@inner
 def new_leaf(tree: GroupTree, node: int, part: int) -> int:
     """A leaf that is in no use becomes a child of a node."""
     state = tree.state[0]
@@ -176,7 +176,7 @@ def new_leaf(tree: GroupTree, node: int, part: int) -> int:
     return leaf
 
 
-@inlined
+@inner
 def copy_group(tree: GroupTree, groups: Groups, leaf: int, slot: int) -> None:
     """What a leaf knows of a group."""
     group = tree.members[leaf, slot]
@@ -185,7 +185,7 @@ def copy_group(tree: GroupTree, groups: Groups, leaf: int, slot: int) -> None:
     tree.facts[leaf, slot].loss, tree.facts[leaf, slot].size = groups.losses[group], groups.sizes[group]
 
 
-@inlined
+@inner
 def summarize(g: Grouping, node: int, part: int) -> bool:
     """What a node keeps of a child, from what the child has; whether that is anything new."""
     tree, costs = g.tree, g.costs

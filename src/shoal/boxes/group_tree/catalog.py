@@ -27,7 +27,7 @@ from shoal.boxes.costs.chains import Chains
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.geometry import HI, LO
 from shoal.boxes.grouping import BUCKET, ENTRY, IN_A_BUCKET, Grouping, GroupTree
-from shoal.compiling import ZERO, constant, inlined, inner
+from shoal.compiling import ZERO, constant, inner
 from shoal.privacy.counts import may_join
 
 Ints = NDArray[np.int32]
@@ -72,7 +72,7 @@ def new_entries(n_groups: int) -> tuple[Rows, Rows]:
     return np.zeros(room, ENTRY), np.zeros(room, BUCKET)
 
 
-@inlined
+@inner
 def slot_of(entries: Rows, node: int, cell: int) -> int:
     """Where the entry for a trie node and a cell is, or would be."""
     key = (node << 32) + cell + 1
@@ -83,7 +83,7 @@ def slot_of(entries: Rows, node: int, cell: int) -> int:
     return slot
 
 
-@inlined
+@inner
 def cell_of(chains: Chains, start: int, lo: int, hi: int) -> int:
     """What is published for the codes lo..hi of the column whose chains begin at `start`."""
     row, i = start + lo, 0
@@ -92,7 +92,7 @@ def cell_of(chains: Chains, start: int, lo: int, hi: int) -> int:
     return chains.cells[row, i].number + ZERO
 
 
-@inlined
+@inner
 def cell_of_group(g: Grouping, group: int, depth: int) -> int:
     """What is published for a group in the column that parts the trie at a depth."""
     chained = g.costs.chains.columns[depth]
@@ -127,7 +127,7 @@ def enroll(g: Grouping, group: int) -> None:
             put(g, node, depth, buckets[-child].groups[i] + ZERO)
 
 
-@inlined
+@inner
 def put(g: Grouping, node: int, depth: int, group: int) -> None:
     """Into a bucket of a trie node, the first that has room; a new one if none has."""
     entries, buckets, state = g.tree.entries, g.tree.buckets, g.tree.state[0]
@@ -148,7 +148,7 @@ def put(g: Grouping, node: int, depth: int, group: int) -> None:
     g.tree.positions[group].bucket = number
 
 
-@inlined
+@inner
 def slot_in_bucket(tree: GroupTree, number: int, group: int) -> int:
     slot = 0
     while tree.buckets[number].groups[slot] != group:
@@ -156,7 +156,7 @@ def slot_in_bucket(tree: GroupTree, number: int, group: int) -> int:
     return slot
 
 
-@inlined
+@inner
 def withdraw(tree: GroupTree, group: int) -> None:
     """A group comes out of its bucket; the last one there takes its place."""
     number = tree.positions[group].bucket
@@ -309,7 +309,7 @@ def best_covering(g: Grouping, query: Query, by_rules: bool) -> tuple[Found, flo
     return Found(best, smallest, chosen), np.inf if best < least else step, looks
 
 
-@inlined
+@inner
 def elsewhere(g: Grouping, query: Query) -> tuple[float, float]:
     """What a group costs that does not cover a point, and how much its own loss rises: at least so much."""
     tree, columns, prices = g.tree, g.costs.chains.columns, g.costs.chains.prices

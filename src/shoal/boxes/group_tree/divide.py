@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.grouping import FAN, Groups, Row
-from shoal.compiling import inlined, inner
+from shoal.compiling import inner
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -91,7 +91,7 @@ def arrange(costs: CostTables, groups: Groups, order: Ints, cuts: Rows, far: boo
     return ends[0] if ends[0] < ends[1] else 0, ends[1] if ends[1] < size else 0
 
 
-@inlined
+@inner
 def side_of(cut: Row, lo: int, hi: int, loss: float, box: int) -> int:
     """On which side of a cut a box is that reaches from lo to hi in its column: below (0), above (1) or across (2)."""
     if cut.kind == BY_CODE:
@@ -103,7 +103,7 @@ def side_of(cut: Row, lo: int, hi: int, loss: float, box: int) -> int:
     return 2 * ((box >> cut.at) & 1)  # boxes that nothing sets apart: by a digit of their numbers
 
 
-@inlined
+@inner
 def put_in_order(numbers: Ints, size: int, number: int) -> None:
     """One more number among so many that are in order."""
     i = size

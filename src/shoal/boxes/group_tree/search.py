@@ -11,7 +11,7 @@ from shoal.boxes.group_tree.build import NARROWEST, WIDEST
 from shoal.boxes.group_tree.catalog import ON, STALE, Query, best_covering
 from shoal.boxes.grouping import FAN, Grouping
 from shoal.boxes.stack import WAITING, push_ordered
-from shoal.compiling import ZERO, constant, inlined, inner
+from shoal.compiling import ZERO, constant, inner
 from shoal.privacy.counts import may_join, may_merge
 
 Ints = NDArray[np.int32]
@@ -22,7 +22,7 @@ NOBODY = constant(-1)
 SIZED = np.dtype([*((name, WAITING[name]) for name in WAITING.names or ()), ("size", np.float64)])
 
 
-@inlined
+@inner
 def best_group_for_record(g: Grouping, record: int, below: float, but: int) -> int:
     """The group that a record joins at the least loss, of those that the rules allow and but for one; −1: none.
 
@@ -32,19 +32,19 @@ def best_group_for_record(g: Grouping, record: int, below: float, but: int) -> i
     return best_group(g, Query(point, point, 1.0, 0.0, below, but, record), g.rules.asked)
 
 
-@inlined
+@inner
 def best_group_for_group(g: Grouping, group: int) -> int:
     """The group that it costs least to merge a group with, so that both together have what is asked; −1: none."""
     return best_group(g, query_of(g, group), g.rules.asked)
 
 
-@inlined
+@inner
 def best_group_whatever_is_asked(g: Grouping, group: int) -> int:
     """The group that it costs least to merge a group with; −1 if it is the only one."""
     return best_group(g, query_of(g, group), False)
 
 
-@inlined
+@inner
 def query_of(g: Grouping, group: int) -> Query:
     groups = g.groups
     lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]

@@ -22,7 +22,7 @@ from shoal.boxes.group_tree.build import build_subtree, copy_group, new_leaf, ne
 from shoal.boxes.group_tree.catalog import ON, PATIENCE, STALE, catalog_groups, refile
 from shoal.boxes.group_tree.divide import BY_MIDDLE, BY_NUMBER, side_of
 from shoal.boxes.grouping import FAN, Grouping, GroupTree
-from shoal.compiling import ZERO, inlined, inner
+from shoal.compiling import ZERO, inner
 
 Ints = NDArray[np.int32]
 
@@ -64,7 +64,7 @@ def update_group(g: Grouping, group: int) -> None:
         put_in(g, group)
 
 
-@inlined
+@inner
 def has_same_box(g: Grouping, leaf: int, slot: int) -> bool:
     """Whether a group has the box that its leaf knows of."""
     lo, hi, boxes = g.groups.lo, g.groups.hi, g.tree.boxes
@@ -101,7 +101,7 @@ def put_in(g: Grouping, group: int) -> None:
     count_change(tree, node)
 
 
-@inlined
+@inner
 def node_for(g: Grouping, group: int) -> tuple[int, int]:
     """Where a group belongs, by the cuts that made the tree: the lowest node, and which part of it."""
     slots, children = g.tree.slots, g.tree.children
@@ -114,7 +114,7 @@ def node_for(g: Grouping, group: int) -> tuple[int, int]:
         node = children[node, slot] + ZERO
 
 
-@inlined
+@inner
 def part_for(g: Grouping, node: int, group: int) -> int:
     """The part of a node that a group belongs to, by the cuts that made the parts."""
     groups, part = g.groups, ZERO
@@ -129,7 +129,7 @@ def part_for(g: Grouping, node: int, group: int) -> int:
     return part
 
 
-@inlined
+@inner
 def leaf_for(g: Grouping, group: int) -> int:
     """The leaf that a group belongs to; −1 if there is none yet."""
     node, part = node_for(g, group)
@@ -137,7 +137,7 @@ def leaf_for(g: Grouping, group: int) -> int:
     return ZERO - 1 if slot < 0 else -1 - g.tree.children[node, slot] + ZERO
 
 
-@inlined
+@inner
 def leaf_where_none_is(g: Grouping, group: int) -> int:
     """A leaf for a group where there is none."""
     tree = g.tree
@@ -148,7 +148,7 @@ def leaf_where_none_is(g: Grouping, group: int) -> int:
     return new_leaf(tree, node, slot)
 
 
-@inlined
+@inner
 def halve(g: Grouping, leaf: int) -> None:
     """A full leaf becomes a node with two, cut where its boxes lie furthest apart, by their middles.
 
@@ -225,7 +225,7 @@ def take_out(g: Grouping, leaf: int, slot: int) -> None:
     count_change(tree, node)
 
 
-@inlined
+@inner
 def drop_child(tree: GroupTree, node: int, part: int) -> None:
     """The last child takes the place of one that is no more."""
     last = tree.nodes[node].count - 1
@@ -242,7 +242,7 @@ def drop_child(tree: GroupTree, node: int, part: int) -> None:
     tree.nodes[node].count = last
 
 
-@inlined
+@inner
 def part_of_child(tree: GroupTree, node: int, child: int) -> int:
     part = ZERO
     while tree.children[node, part] != child:
@@ -259,7 +259,7 @@ def refit(g: Grouping, node: int, part: int) -> None:
         part = part_of_child(tree, node, below)
 
 
-@inlined
+@inner
 def refit_sizes(tree: GroupTree, node: int, part: int) -> None:
     """The same where a group has only another size: most records join a box that has room for them."""
     new = True
@@ -278,7 +278,7 @@ def refit_sizes(tree: GroupTree, node: int, part: int) -> None:
             node = tree.nodes[node].parent + ZERO
 
 
-@inlined
+@inner
 def count_change(tree: GroupTree, node: int) -> None:
     """A group has come or gone below a node: the largest part that has changed by half is stale."""
     while node >= 0:
@@ -289,7 +289,7 @@ def count_change(tree: GroupTree, node: int) -> None:
         node = one.parent + ZERO
 
 
-@inlined
+@inner
 def rebuild_if_stale(g: Grouping) -> None:
     """Build anew what is stale; make a new catalog where one is missed."""
     state = g.tree.state[0]
@@ -299,7 +299,7 @@ def rebuild_if_stale(g: Grouping) -> None:
         catalog_groups(g)
 
 
-@inlined
+@inner
 def rebuild(g: Grouping) -> None:
     """All that is below the stale node is made anew, and what is kept of it: not all its groups may be updated yet."""
     tree = g.tree
@@ -335,13 +335,13 @@ def rebuild(g: Grouping) -> None:
         refit(g, above, part_of_child(tree, above, top))
 
 
-@inlined
+@inner
 def free_leaf(tree: GroupTree, leaf: int) -> None:
     tree.leaves[leaf].parent = tree.state[0].free_leaf
     tree.state[0].free_leaf = leaf
 
 
-@inlined
+@inner
 def free_node(tree: GroupTree, node: int) -> None:
     if tree.state[0].stale == node:
         tree.state[0].stale = -1

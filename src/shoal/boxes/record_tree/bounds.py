@@ -17,7 +17,7 @@ from shoal.boxes.heap import HEAP, pop, push
 from shoal.boxes.record_tree.build import RecordTree
 from shoal.boxes.stack import WAITING, push_ordered
 from shoal.compiling import kernel
-from shoal.structs import Struct, struct
+from shoal.compiling.structs import Struct, struct
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]

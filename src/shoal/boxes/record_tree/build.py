@@ -9,7 +9,7 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.group_tree.divide import divide
 from shoal.boxes.grouping import CUT, FAN, Groups
 from shoal.compiling import inner, kernel
-from shoal.structs import Struct, struct
+from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]

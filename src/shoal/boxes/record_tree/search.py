@@ -9,8 +9,8 @@ from shoal.boxes.costs.kernels import cell_cost, surely_above
 from shoal.boxes.grouping import FAN
 from shoal.boxes.record_tree.build import RecordTree
 from shoal.boxes.stack import WAITING, push_ordered
-from shoal.compiling import inner, kernel
-from shoal.structs import Struct, struct
+from shoal.compiling import inner
+from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
@@ -34,7 +34,7 @@ def no_penalty() -> LabelPenalty:
     return label_penalty(np.zeros(1, np.int32), 0.0)
 
 
-@kernel
+@inner
 def nearest(tree: RecordTree, lo: Ints, hi: Ints, weight: float, least: float, labels: LabelPenalty) -> int:
     """The free record for which `weight · cost − own` is smallest, plus the penalty if its label is not favoured.
 

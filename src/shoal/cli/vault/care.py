@@ -10,9 +10,10 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 import shoal
+from shoal.cli.bars import progress
 from shoal.cli.files import file_path
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
-from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
     WAIT,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.bars import progress
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
     WAIT,

@@ -11,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.bars import progress
 from shoal.cli.files import Strict, file_path
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
-from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.next_steps import show_obstacles
 from shoal.cli.vault.options import (
     WAIT,

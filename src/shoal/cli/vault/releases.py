@@ -11,8 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
+from shoal.cli.bars import progress
 from shoal.cli.files import NeutralizeFormulas, Strict
-from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, progress, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.export import say_private
 from shoal.cli.vault.options import (
     WAIT,

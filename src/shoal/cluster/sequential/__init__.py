@@ -36,12 +36,13 @@ from shoal.cluster import Task
 from shoal.cluster.sequential.by_scan import ByScan
 from shoal.cluster.sequential.even_split import even_split
 from shoal.cluster.sequential.through_tree import ThroughTree
-from shoal.compiling import ZERO, announced
+from shoal.compiling import ZERO, entered
 from shoal.errors import ParameterError, whole_number
-from shoal.privacy.counts import may_split
+from shoal.privacy import counts
 from shoal.privacy.rules import rules_of
 
 Ints = NDArray[np.int32]
+may_split = entered(counts.may_split)
 MOST_PASSES = 100
 LEAST_GAIN = 1e-4
 
@@ -101,18 +102,17 @@ def search(
     task: Task, engine: Engine, start_share: float = 0.5, split_share: float = 1.5, *, integer_split: bool = False
 ) -> Ints:
     """Algorithm 1, once."""
-    with announced(task.progress):
-        labels = _start(task, max(1, int(start_share * task.k)), integer_split)
-        for turn in range(MOST_PASSES):
-            before = engine.total(labels)
-            labels, moved, gained = engine.one_pass(labels, f"moving records, pass {turn + 1}")
-            labels = without_gaps(labels)
-            if moved and gained < LEAST_GAIN * abs(before):
-                break  # halves of a split that nobody refines would be merged with whatever is near
-            labels, splits = split_at_random(task, labels, split_share * task.k)
-            if not moved and not splits:
-                break
-        return without_gaps(engine.merge_small(labels))
+    labels = _start(task, max(1, int(start_share * task.k)), integer_split)
+    for turn in range(MOST_PASSES):
+        before = engine.total(labels)
+        labels, moved, gained = engine.one_pass(labels, f"moving records, pass {turn + 1}")
+        labels = without_gaps(labels)
+        if moved and gained < LEAST_GAIN * abs(before):
+            break  # halves of a split that nobody refines would be merged with whatever is near
+        labels, splits = split_at_random(task, labels, split_share * task.k)
+        if not moved and not splits:
+            break
+    return without_gaps(engine.merge_small(labels))
 
 
 def _start(task: Task, k0: int, integer_split: bool) -> Ints:

@@ -26,11 +26,11 @@ from shoal.boxes.grouping import Members
 from shoal.boxes.members import box_without, members_of, move
 from shoal.cluster import Task
 from shoal.compiling import inlined, inner, kernel
+from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError
 from shoal.privacy.counts import count_all, join, leave, may_join, may_leave
 from shoal.privacy.rules import Rules, no_rules, rules_of
 from shoal.schema import Role
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

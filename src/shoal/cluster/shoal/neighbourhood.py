@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.record_tree import search
 from shoal.boxes.record_tree.build import record_tree
-from shoal.boxes.record_tree.search import nearest, no_penalty
 from shoal.cluster import Task
-from shoal.compiling import announced
+from shoal.compiling import entered
 
+nearest = entered(search.nearest)
 ASKED = 32  # records, of
 SAMPLE = 5_000
 IN_VAIN = 1.0  # boxes that each looks at, for every other record: a scan would look at no more
@@ -34,11 +35,10 @@ def share_looked_at(task: Task) -> float:
     sample = task.codes[_spread(len(task.codes), SAMPLE)]
     asking = _spread(len(sample), ASKED)
     others = np.delete(sample, asking, axis=0)
-    with announced(task.progress):
-        tree = record_tree(others, np.zeros(len(others)), task.costs, far=False)
-        penalty = no_penalty()
-        for point in sample[asking]:
-            nearest(tree, point, point, 2.0, -np.inf, penalty)
+    tree = record_tree(others, np.zeros(len(others)), task.costs, far=False)
+    penalty = search.no_penalty()
+    for point in sample[asking]:
+        nearest(tree, point, point, 2.0, -np.inf, penalty)
     return float(tree.state["looked_at"][0] / (len(asking) * len(others)))
 
 

@@ -31,7 +31,6 @@ from shoal.cluster import Task, agglomerative, hilbert, k_member, mondrian
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import split_at_random
 from shoal.cluster.sequential.through_tree import ThroughTree
-from shoal.compiling import announced
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.privacy import Privacy
 
@@ -91,10 +90,9 @@ def closest(task: Task) -> Ints:
 
 
 def refined(task: Task, labels: Ints, effort: str, over: Over) -> Ints:
-    with announced(task.progress):
-        seed = int(task.rng.integers(2**62))
-        refiner = Refiner.of(task.codes, labels, task.costs, task.privacy, seed)
-        refiner.compile()
+    seed = int(task.rng.integers(2**62))
+    refiner = Refiner.of(task.codes, labels, task.costs, task.privacy, seed)
+    refiner.compile()
     refiner.run(EFFORTS[effort], task.progress, over)
     return refiner.labels
 
@@ -119,22 +117,20 @@ def _moved(task: Task, passes: int, over: Over) -> Ints:
     half = records_only(task, min(first, max(2, first // 2)))
     labels = by_first_record(k_member.run(half))
     engine = ThroughTree(records_only(task, first))
-    with announced(task.progress):
-        for turn in range(passes):
-            if over():
-                break
-            labels, moved, _ = engine.one_pass(labels, f"moving records, pass {turn + 1}")
-            labels = without_gaps(labels)
-            if not moved:
-                break
-            if turn + 1 < passes:
-                labels, _ = split_at_random(engine.task, labels, SPLIT_SHARE * first)
+    for turn in range(passes):
+        if over():
+            break
+        labels, moved, _ = engine.one_pass(labels, f"moving records, pass {turn + 1}")
+        labels = without_gaps(labels)
+        if not moved:
+            break
+        if turn + 1 < passes:
+            labels, _ = split_at_random(engine.task, labels, SPLIT_SHARE * first)
     return labels
 
 
 def _merged(task: Task, labels: Ints) -> Ints:
-    with announced(task.progress):
-        return by_first_record(agglomerative.merge_small(task, labels))
+    return by_first_record(agglomerative.merge_small(task, labels))
 
 
 def as_asked(task: Task, labels: Ints) -> Ints:

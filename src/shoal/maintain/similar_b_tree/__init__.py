@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from shoal.arrays import grow
 from shoal.errors import InternalError
 from shoal.maintain.similar_b_tree.scale import scale_of
-from shoal.maintain.similar_b_tree.tree import DELETE, INSERT, LEAF, USED, Tree, begin, follow, merge_small
+from shoal.maintain.similar_b_tree.tree import DELETE, INSERT, LEAF, USED, Tree, begin, follow
 from shoal.progress import Progress
 from shoal.records.codebook import MISSING, Codes
 
@@ -71,7 +71,6 @@ class SimilarBTree:
             used=np.array([(0, len(spare))], USED),
         )
         begin(self.tree, order, np.cumsum(sizes), numbers.astype(np.int32))
-        self._merge_small()
 
     def _points(self, codes: Codes) -> Floats:
         """Two axes per column: where its value lies, and whether it is missing."""
@@ -87,12 +86,6 @@ class SimilarBTree:
             if book is not old:
                 self._scales[j] = scale_of(book, (old, self._scales[j]))
         self._books = self.live.books
-
-    def _merge_small(self) -> None:
-        """Groups that were too small from the beginning."""
-        sizes = self.tree.sizes
-        for node in np.flatnonzero((sizes > 0) & (sizes < self.live.k)):
-            merge_small(self.tree, int(node))
 
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
         updated = np.isin(gone, replaced)

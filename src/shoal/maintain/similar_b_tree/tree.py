@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.compiling import ZERO, inner, kernel
-from shoal.structs import Struct, struct
+from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -162,9 +162,7 @@ def delete_node(tree: Tree, record: int) -> None:
         return
     recentre(tree, node)
     if tree.sizes[node] < tree.k:
-        other = partner(tree, node)
-        if other >= 0:
-            merge(tree, node, other)
+        merge_with_nearest(tree, node)
 
 
 @inner
@@ -231,7 +229,7 @@ def follow(tree: Tree, what: int, records: Ints, replaced: Ints) -> None:
 
 @kernel
 def begin(tree: Tree, order: Ints, ends: Longs, numbers: Ints) -> None:
-    """Nodes of these numbers with the records order[ends[i − 1]:ends[i]]; those with 2k and more are split."""
+    """Nodes of these numbers with the records order[ends[i − 1]:ends[i]]; of 2k and more are split, below k merged."""
     start, k = 0, tree.k
     for node in numbers:
         enlist(tree, node + ZERO)
@@ -246,6 +244,9 @@ def begin(tree: Tree, order: Ints, ends: Longs, numbers: Ints) -> None:
             records = records[: len(records) - k]
         fill(tree, records, numbers[i] + ZERO)
         start = end
+    for node in range(len(tree.sizes)):
+        if 0 < tree.sizes[node] < k:
+            merge_with_nearest(tree, node)
 
 
 @inner
@@ -277,10 +278,8 @@ def fill(tree: Tree, records: Ints, node: int) -> None:
     recentre(tree, node)
 
 
-@kernel
-def merge_small(tree: Tree, node: int) -> None:
-    if tree.sizes[node] == 0 or tree.sizes[node] >= tree.k:
-        return
+@inner
+def merge_with_nearest(tree: Tree, node: int) -> None:
     other = partner(tree, node)
     if other >= 0:
         merge(tree, node, other)

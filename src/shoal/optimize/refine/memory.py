@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import grow
-from shoal.compiling import ZERO, inlined
-from shoal.structs import Struct, struct
+from shoal.compiling import ZERO, inner
+from shoal.compiling.structs import Struct, struct
 
 Longs = NDArray[np.int64]
 STATE = np.dtype([("clock", np.int64), ("chance", np.uint64)])
@@ -40,12 +40,12 @@ def grow_memory(memory: SearchMemory, n_groups: int) -> SearchMemory:
     return memory.replace(changed=grow(memory.changed, n_groups), tried=grow(memory.tried, n_groups, -1))
 
 
-@inlined
+@inner
 def note_change(memory: SearchMemory, group: int) -> None:
     memory.changed[group] = memory.state[0].clock
 
 
-@inlined
+@inner
 def draw(memory: SearchMemory, most: int) -> int:
     """A number below `most`, by chance: the same ones for the same seed."""
     state = memory.state[0]

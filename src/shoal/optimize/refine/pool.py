@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import WIDE, cell_cost, surely_above
 from shoal.boxes.grouping import Grouping
-from shoal.compiling import ZERO, inlined, inner
+from shoal.compiling import ZERO, inner
+from shoal.compiling.structs import Struct, struct_in_kernels
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
-from shoal.structs import Struct, struct
 
 Ints = NDArray[np.int32]
 Ranks = NDArray[np.uint32]  # without a sign: a kernel need not ask whether an index counts from the end
@@ -40,7 +40,7 @@ MOST_TURNS = 10  # of all records, in one search: it ends before, but for bad lu
 BEHIND = 0.35  # how much more than the best known new groups may lose to be searched; a third of that after each turn
 
 
-@struct
+@struct_in_kernels
 class Pool(Struct):
     """The records of some groups. Groups have numbers of their own here, and so have codes: their ranks in the pool."""
 
@@ -111,7 +111,7 @@ def in_order(numbers: Ints) -> Longs:
     return order
 
 
-@inlined
+@inner
 def box_cost(costs: Floats, lo: Ranks, hi: Ranks) -> float:
     """What one record loses in a box of ranks."""
     total = 0.0
@@ -120,7 +120,7 @@ def box_cost(costs: Floats, lo: Ranks, hi: Ranks) -> float:
     return total
 
 
-@inlined
+@inner
 def costs_more(costs: Floats, lo: Ranks, hi: Ranks, ranks: Ranks, now: float, most: float) -> bool:
     """Whether a box of ranks that costs so much now surely costs more than `most` with a record: as `costs/kernels`."""
     most, above = surely_above(most), False
@@ -133,7 +133,7 @@ def costs_more(costs: Floats, lo: Ranks, hi: Ranks, ranks: Ranks, now: float, mo
     return above
 
 
-@struct
+@struct_in_kernels
 class Extremes(Struct):
     """Of each group and column: the smallest rank, the second-smallest, the largest, the second-largest."""
 
@@ -146,7 +146,7 @@ class Extremes(Struct):
     changed: Longs  # when a group last was; moments are numbered
 
 
-@inlined
+@inner
 def new_extremes(n_groups: int, columns: int) -> Extremes:
     return Extremes(
         np.empty((n_groups, columns), np.uint32),
@@ -255,7 +255,7 @@ def search(g: Grouping, pool: Pool, labels: Longs, n_groups: int, best: float) -
     return total_loss(sizes, extremes.losses)
 
 
-@inlined
+@inner
 def total_loss(sizes: Longs, losses: Floats) -> float:
     total = 0.0
     for group in range(len(sizes)):
@@ -263,13 +263,13 @@ def total_loss(sizes: Longs, losses: Floats) -> float:
     return total
 
 
-@inlined
+@inner
 def hopeless(loss: float, best: float) -> bool:
     """Whether new groups lose so much more than the best known that they need not be searched."""
     return loss > best + BEHIND * best
 
 
-@inlined
+@inner
 def relocate(g: Grouping, pool: Pool, labels: Longs, i: int, there: int) -> None:
     """A record goes to another group."""
     if g.rules.asked:
@@ -278,7 +278,7 @@ def relocate(g: Grouping, pool: Pool, labels: Longs, i: int, there: int) -> None
     labels[i] = there
 
 
-@inlined
+@inner
 def best_move(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver: Leaver) -> int:
     """The group where a record costs least, if that is less than it saves by going; −1: none."""
     ranks, costs, low, high = pool.ranks, pool.costs, extremes.low, extremes.high
@@ -305,7 +305,7 @@ def best_move(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver
     return chosen
 
 
-@inlined
+@inner
 def best_swap(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver: Leaver) -> int:
     """The record of another group with which the loss falls most if the two change places; −1 if it never falls."""
     i, lo, hi = leaver.i, leaver.lo, leaver.hi
@@ -356,7 +356,7 @@ def best_swap(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver
     return chosen
 
 
-@inlined
+@inner
 def may_swap(g: Grouping, pool: Pool, labels: Longs, i: int, other: int) -> bool:
     """Whether both groups have what is asked when two records have changed places."""
     here, there = labels[i], labels[other]
@@ -414,7 +414,7 @@ def build_groups(pool: Pool, k: int, first: int, labels: Longs) -> tuple[int, fl
     return n_groups, total_loss(sizes, losses)
 
 
-@inlined
+@inner
 def furthest(pool: Pool, labels: Longs, last: int) -> int:
     """The free record that is furthest from one."""
     ranks, costs = pool.ranks, pool.costs
@@ -430,7 +430,7 @@ def furthest(pool: Pool, labels: Longs, last: int) -> int:
     return chosen
 
 
-@inlined
+@inner
 def nearest(pool: Pool, labels: Longs, lo: Ranks, hi: Ranks) -> int:
     """The free record that widens a box least."""
     ranks, costs = pool.ranks, pool.costs

@@ -13,14 +13,14 @@ from shoal.boxes.changes import new_grouping, total_loss
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import without_gaps
 from shoal.boxes.grouping import Grouping
-from shoal.compiling import ZERO, announced
+from shoal.compiling import ZERO
 from shoal.optimize.refine.memory import SearchMemory, new_memory
 from shoal.optimize.refine.regroup import MOST
 from shoal.optimize.refine.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT, step
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all
 from shoal.privacy.rules import rules_of
-from shoal.progress import SILENT, Progress
+from shoal.progress import SILENT, Progress, seconds_spent_compiling
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -124,13 +124,16 @@ def until(max_seconds: float | None) -> Callable[[], bool]:
     """A question that is answered with yes when so many seconds are over."""
     if max_seconds is None:
         return bool
-    end = time.monotonic() + max_seconds
-    return lambda: time.monotonic() >= end
+
+    def now() -> float:
+        return time.monotonic() - seconds_spent_compiling()  # the compiler's time is not the method's
+
+    end = now() + max_seconds
+    return lambda: now() >= end
 
 
 def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
-    with announced(progress):
-        refiner = Refiner.of(codes, labels, costs, privacy, 1)
-        refiner.compile()
+    refiner = Refiner.of(codes, labels, costs, privacy, 1)
+    refiner.compile()
     refiner.run(EFFORTS[DEFAULT_EFFORT], progress)
     return refiner.labels

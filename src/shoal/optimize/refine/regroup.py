@@ -11,7 +11,7 @@ from shoal.boxes.group_tree.search import near_groups
 from shoal.boxes.group_tree.update import add_group, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import put_in, take_out
-from shoal.compiling import ZERO, inlined, inner
+from shoal.compiling import ZERO, inner
 from shoal.optimize.refine.memory import SearchMemory, draw, note_change
 from shoal.optimize.refine.pool import LEAST_GAIN, Pool, build_groups, hopeless, new_pool, search
 from shoal.privacy.counts import holds, join, leave
@@ -22,7 +22,7 @@ POOL_SIZE = 8  # times k, at most
 MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
 
 
-@inlined
+@inner
 def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int) -> float:
     """A group and its neighbours, partitioned anew."""
     if g.groups.sizes[group] == 0 or not has_what_is_asked(g, group):
@@ -83,7 +83,7 @@ def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, floa
     return count, size, before
 
 
-@inlined
+@inner
 def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) -> None:
     """A group that lacks something, and neighbours that together have enough for as many groups as they are."""
     sizes, k = g.groups.sizes, g.k

@@ -11,7 +11,7 @@ from shoal.boxes.group_tree.search import best_group_for_record
 from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import box_without, move, records_of
-from shoal.compiling import ZERO, inlined, kernel
+from shoal.compiling import ZERO, inner, kernel
 from shoal.optimize.refine.memory import SearchMemory, note_change
 from shoal.optimize.refine.pool import LEAST_GAIN
 from shoal.optimize.refine.regroup import try_pool, try_refilling
@@ -42,7 +42,7 @@ def step(g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: 
     return gained
 
 
-@inlined
+@inner
 def joined_loss(g: Grouping, record: int, group: int) -> float:
     """What a group loses per record when a record has joined it."""
     codes, costs, lo, hi = g.codes, g.costs, g.groups.lo, g.groups.hi
@@ -53,7 +53,7 @@ def joined_loss(g: Grouping, record: int, group: int) -> float:
     return joined
 
 
-@inlined
+@inner
 def try_move(g: Grouping, memory: SearchMemory, record: int) -> float:
     """A record goes where it costs less than it saves by going."""
     groups, members, codes = g.groups, g.members, g.codes
@@ -89,7 +89,7 @@ def try_move(g: Grouping, memory: SearchMemory, record: int) -> float:
     return saved - (groups.sizes[there] * groups.losses[there] - before)
 
 
-@inlined
+@inner
 def try_dissolving(g: Grouping, memory: SearchMemory, group: int) -> float:
     """All records of a group go to others, if that costs less than the group does.
 
@@ -134,7 +134,7 @@ def try_dissolving(g: Grouping, memory: SearchMemory, group: int) -> float:
     return saved - cost
 
 
-@inlined
+@inner
 def together_cost(g: Grouping, records: Ints, targets: Longs) -> float:
     """What it adds to the loss if each record joins its group."""
     groups, codes = g.groups, g.codes

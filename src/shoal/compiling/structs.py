@@ -17,8 +17,10 @@ Python reads the fields of what it has made by the same names, and they share th
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections import namedtuple
+from types import ModuleType
 from typing import Any, Self, TypeVar
 
 from numba import types
@@ -48,12 +50,32 @@ class Struct(structref.StructRefProxy):  # type: ignore[misc]  # Numba is untype
         return getattr(self.fields, name)
 
     def replace(self, **changed: object) -> Self:
-        """The same with other fields: those that are named."""
+        """The same with other fields: those that are named. Itself, where they are what they were."""
+        if all(getattr(self.fields, name) is value for name, value in changed.items()):
+            return self
         return type(self)(*self.fields._replace(**changed))
 
 
 def struct(described: type[S]) -> type[S]:
     """Make a struct of a class that lists its fields."""
+    module, name, fields = _defined(described)
+    # A kernel is known by the file where it stands: this one stands where the class does.
+    line = sys._getframe(1).f_lineno
+    given = ", ".join(f"given.{field}" for field in fields)
+    source = "\n" * (line - 1) + f"def {name}New(given): return {name}({given})"
+    exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102  # of names in our own sources
+    described._new = staticmethod(kernel(vars(module)[f"{name}New"]))
+    return described
+
+
+def struct_in_kernels(described: type[S]) -> type[S]:
+    """The same of one that kernels make, and Python never does."""
+    _defined(described)
+    return described
+
+
+def _defined(described: type[S]) -> tuple[ModuleType, str, list[str]]:
+    """Tell Numba of a struct; its module, its name and its fields."""
     module, name, fields = sys.modules[described.__module__], described.__name__, list(described.__annotations__)
 
     def named(suffix: str, made: Any) -> Any:
@@ -65,15 +87,14 @@ def struct(described: type[S]) -> type[S]:
     def preprocess_fields(self: object, given: Any) -> tuple[tuple[str, Any], ...]:
         return tuple((field, types.unliteral(kind)) for field, kind in given)
 
-    kind = named("Type", type(name, (types.StructRef,), {"preprocess_fields": preprocess_fields}))
+    def begin(self: Any, given: Any) -> None:
+        types.StructRef.__init__(self, given)
+        # Numba spells out all fields, and the names of all functions that take one spell it out again.
+        self.name = f"{name}_{hashlib.sha256(self.name.encode()).hexdigest()[:12]}"
+
+    kind = named("Type", type(name, (types.StructRef,), {"preprocess_fields": preprocess_fields, "__init__": begin}))
     structref.register(kind)
     structref.define_constructor(described, kind, fields)
     structref.define_boxing(kind, described)
     described._tuple = named("Fields", namedtuple(name, fields))  # made of what the class lists
-    # A kernel is kept by the file and the line where it stands: this one stands where the class does.
-    line = sys._getframe(1).f_lineno
-    given = ", ".join(f"given.{field}" for field in fields)
-    source = "\n" * (line - 1) + f"def {name}New(given): return {name}({given})"
-    exec(compile(source, str(module.__file__), "exec"), vars(module))  # noqa: S102  # of names in our own sources
-    described._new = staticmethod(kernel(vars(module)[f"{name}New"]))
-    return described
+    return module, name, fields

@@ -1,0 +1,41 @@
+"""How much a fresh process has to compile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COUNTED = """
+import numba.core.event as events
+class Count(events.Listener):
+    compiled = 0
+    def on_start(self, event): Count.compiled += 1
+    def on_end(self, event): pass
+events.register("numba:compile", Count())
+{code}
+print(Count.compiled)
+"""
+SMALL = """
+import pyarrow as pa, shoal
+class Said(shoal.Progress):
+    def note(self, text): print(text)
+table = pa.table({"age": [31, 34, 38, 52, 55, 57, 59, 61]})
+schema = shoal.Schema(columns={"age": {"role": "quasi-identifier", "type": "numeric"}})
+shoal.anonymize(table, schema, k=2, method="mondrian", seed=1, progress=Said())
+"""
+
+
+def counted(code: str, environment: Mapping[str, str], *given: str, python: str = sys.executable) -> list[str]:
+    """What the code prints, and how many functions were compiled."""
+    command = [python, "-c", COUNTED.replace("{code}", code), *given]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def in_folder(folder: Path, sources: Path = ROOT / "src", **others: str) -> dict[str, str]:
+    """An environment in which kernels are kept there."""
+    return {"PATH": "", "HOME": str(folder), "NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(sources), **others}
