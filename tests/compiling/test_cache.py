@@ -67,3 +67,15 @@ def test_folders_of_older_sources_are_removed(tmp_path: Path) -> None:
     assert folders[0].exists()
     assert not folders[1].exists()
     assert folders[2].exists()
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(name: str) -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", nobody)
+    monkeypatch.setattr(cache, "cache_folder", cache.cache_folder.__wrapped__)
+    assert cache.kept("some.kernel") is None
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        cache.keep("some.kernel", b"code")

@@ -46,7 +46,11 @@ def on_ready(name: str, compiled: bool) -> None:
 def cache_folder() -> Path:
     """The folder of this process's kernels. The environment variable NUMBA_CACHE_DIR moves it, as for any program."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    folder = (Path(chosen) if chosen else platformdirs.user_cache_path("shoal")) / f"{FOLDER}{mark().hex()[:16]}"
+    try:
+        parent = Path(chosen) if chosen else platformdirs.user_cache_path("shoal")
+    except RuntimeError:  # nobody's home: nothing is found there, and nothing is kept
+        parent = Path(os.devnull)
+    folder = parent / f"{FOLDER}{mark().hex()[:16]}"
     with contextlib.suppress(OSError):
         os.utime(folder)  # it was used: see `remove_old`
     return folder
@@ -119,7 +123,7 @@ def keep(name: str, content: bytes) -> None:
     """Write a file, whole or not at all."""
     folder = cache_folder()
     if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_old(folder)
     handle, draft = tempfile.mkstemp(dir=folder, prefix=".draft-")
     try:

@@ -34,6 +34,7 @@ def versions() -> dict[str, str]:
         "sources": sources_digest(),
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
+        "options": f"OPT={numba.config.OPT} BOUNDSCHECK={numba.config.BOUNDSCHECK}",
         "python": f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}",
     }
 
