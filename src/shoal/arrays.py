@@ -20,3 +20,11 @@ def grow(array: A, size: int, fill: int = 0) -> A:
     )
     grown[: len(array)] = array
     return grown
+
+
+def row_type(fields: list[Any]) -> np.dtype[Any]:
+    """The type of an array whose rows have named fields: `nodes[i].parent`, in kernels and in plain Python alike."""
+    taken = [name for name, *_ in fields if name in dir(np.void)]
+    if taken:
+        raise ValueError(f"A field cannot be named {taken[0]!r}: numpy's rows have an attribute of that name.")
+    return np.dtype((np.record, np.dtype(fields, align=True)))

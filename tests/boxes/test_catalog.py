@@ -33,7 +33,7 @@ def test_a_cell_covers_a_code_exactly_if_the_code_costs_nothing_more(made: MadeT
     chains = costs.chains
     assert sorted(chains.columns["column"].tolist()) == [j for j, book in enumerate(books) if book.tree is not None]
     for j, start in chains.columns.tolist():
-        size = int(costs.columns["size"][j])
+        size = int(costs.columns["n_codes"][j])
         rows = [
             [
                 (int(cell), int(last), *price.item())

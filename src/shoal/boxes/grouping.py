@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables
 from shoal.compiling.structs import Struct, struct
 from shoal.privacy.rules import Rules
@@ -24,7 +25,7 @@ Rows = NDArray[np.void]
 FAN = 8  # children of a node, groups of a leaf
 IN_A_BUCKET = 4  # groups, unless there is no column left to part them by
 
-NODE = np.dtype(
+NODE = row_type(
     [
         ("count", np.int32),  # children
         ("parent", np.int32),  # −1: none. Of a node that is not in use: the next one
@@ -34,9 +35,11 @@ NODE = np.dtype(
         ("changes", np.int32),  # groups that came or went since
     ]
 )
-LEAF = np.dtype([("count", np.int32), ("parent", np.int32)])  # the same of a leaf, which has groups
-SUMMARY = np.dtype([("loss", np.float64), ("size", np.int64)])  # of a group; of a child: the smallest of its groups'
-CUT = np.dtype(  # how one part of a node was divided: see `divide.py`
+LEAF = row_type([("count", np.int32), ("parent", np.int32)])  # the same of a leaf, which has groups
+SUMMARY = row_type(
+    [("loss", np.float64), ("n_records", np.int64)]
+)  # of a group; of a child: the smallest of its groups'
+CUT = row_type(  # how one part of a node was divided: see `divide.py`
     [
         ("usual", np.float64),
         ("part", np.int32),
@@ -44,21 +47,19 @@ CUT = np.dtype(  # how one part of a node was divided: see `divide.py`
         ("column", np.int32),
         ("at", np.int32),
         ("offsets", np.int32, (3,)),
-    ],
-    align=True,
+    ]
 )
-POSITION = np.dtype([("leaf", np.int32), ("bucket", np.int32)])  # of a group: −1 and 0 if it has none
-ENTRY = np.dtype([("key", np.int64), ("child", np.int64)])  # of the catalog's hash table
-BUCKET = np.dtype(
+POSITION = row_type([("leaf", np.int32), ("bucket", np.int32)])  # of a group: −1 and 0 if it has none
+ENTRY = row_type([("key", np.int64), ("child", np.int64)])  # of the catalog's hash table
+BUCKET = row_type(
     [
         ("losses", np.float64, (IN_A_BUCKET,)),
         ("count", np.int32),
         ("next", np.int32),  # a further bucket; 0: none
         ("groups", np.int32, (IN_A_BUCKET,)),
-    ],
-    align=True,
+    ]
 )
-TREE_STATE = np.dtype(
+TREE_STATE = row_type(
     [
         ("n_nodes", np.int64),  # how many have been in use
         ("n_leaves", np.int64),
@@ -73,10 +74,9 @@ TREE_STATE = np.dtype(
         ("n_trie_nodes", np.int64),
         ("n_buckets", np.int64),
         ("missed", np.int64),  # searches that have gone without it since it is stale
-    ],
-    align=True,
+    ]
 )
-STATE = np.dtype([("n_spare", np.int64)])
+STATE = row_type([("n_spare", np.int64)])
 
 
 @struct

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.compiling import inner
 
 Rows = NDArray[np.void]  # of named fields
 
-HEAP = np.dtype([("key", "f8"), ("item", "i8")], align=True)
+HEAP = row_type([("key", "f8"), ("entry", "i8")])
 
 
 @inner
-def push(heap: Rows, size: int, key: float, item: int) -> int:
+def push(heap: Rows, size: int, key: float, entry: int) -> int:
     """One more entry beside `size` others; how many there are now."""
     at = size
     while at > 0 and heap[(at - 1) // 2].key > key:
@@ -21,7 +22,7 @@ def push(heap: Rows, size: int, key: float, item: int) -> int:
         heap[at] = heap[above]
         at = above
     heap[at].key = key
-    heap[at].item = item
+    heap[at].entry = entry
     return size + 1
 
 
@@ -29,7 +30,7 @@ def push(heap: Rows, size: int, key: float, item: int) -> int:
 def pop(heap: Rows, size: int) -> int:
     """Take out the first of `size` entries; how many are left."""
     size -= 1
-    key, item = heap[size].key, heap[size].item
+    key, entry = heap[size].key, heap[size].entry
     at = 0
     while 2 * at + 1 < size:
         below = 2 * at + 1
@@ -40,5 +41,5 @@ def pop(heap: Rows, size: int) -> int:
         heap[at] = heap[below]
         at = below
     heap[at].key = key
-    heap[at].item = item
+    heap[at].entry = entry
     return size

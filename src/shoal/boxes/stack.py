@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.compiling import inner
 
 Rows = NDArray[np.void]  # of named fields
 
 # A search that keeps more of its nodes adds fields to these two.
-WAITING = np.dtype([("node", "i8"), ("bound", "f8")], align=True)
+WAITING = row_type([("node", "i8"), ("bound", "f8")])
 
 
 @inner

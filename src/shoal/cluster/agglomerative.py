@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.changes import groups_of, new_grouping
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import box_cost
@@ -39,15 +40,14 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 STEPS_PER_TURN = 5_000
 
-STATE = np.dtype(
+STATE = row_type(
     [
         ("looked_at", np.int64),  # groups that have looked for their neighbour
         ("pool", np.int64),  # groups that are below k
         ("waiting", np.int64),  # entries of the heap
         ("mergers", np.int64),
         ("per_record", np.bool_),  # what a merger adds is divided among all records of both
-    ],
-    align=True,
+    ]
 )
 
 
@@ -157,7 +157,7 @@ def merge_some(g: Grouping, merging: Merging, budget: int) -> None:
             if sizes[group] > 0:
                 look(g, merging, group)
             continue
-        group = merging.heap[0].item
+        group = merging.heap[0].entry
         state.waiting = pop(merging.heap, state.waiting)
         if sizes[group] == 0:
             continue

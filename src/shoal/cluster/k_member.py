@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import box_cost, cell_cost
 from shoal.boxes.record_tree.build import RecordTree, record_tree, take
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.void]  # of named fields
 RECORDS_PER_TURN = 2_000
 
-DONE = np.dtype([("chosen", "i8"), ("last", "i8")], align=True)
+DONE = row_type([("chosen", "i8"), ("last", "i8")])
 
 
 @struct

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
@@ -37,14 +38,13 @@ CUTS = ("best", "median")
 NOWHERE = constant(-1)
 RECORDS_PER_TURN = 2_000_000  # how much a kernel call handles before Python may draw progress or be interrupted
 
-SPAN = np.dtype([("start", "i8"), ("stop", "i8")], align=True)  # the records of a group, in `order`
-DONE = np.dtype(
+SPAN = row_type([("start", "i8"), ("stop", "i8")])  # the records of a group, in `order`
+DONE = row_type(
     [
         ("waiting", "i8"),  # groups on the stack
         ("groups", "i8"),  # finished
         ("records", "i8"),  # in finished groups
-    ],
-    align=True,
+    ]
 )
 
 
@@ -104,7 +104,7 @@ def _cut_up(
         hi=np.zeros(columns, np.int32),
         spare=np.empty(records, np.int32),
         spare_too=np.empty(records, np.int32),
-        histogram=np.zeros(int(task.costs.columns["size"].max()), np.int64),
+        histogram=np.zeros(int(task.costs.columns["n_codes"].max()), np.int64),
     )
     done = cutting.done[0]
     partition_some(cutting, task.costs, 0)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import grow
+from shoal.arrays import grow, row_type
 from shoal.boxes.changes import has_what_is_asked, new_grouping
 from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.boxes.group_tree.catalog import NEVER
@@ -35,7 +35,7 @@ from shoal.records.codebook import CodeBook
 
 Ints = NDArray[np.int32]
 MERGERS_PER_TURN = 200  # how many a kernel call makes before Python may draw progress
-STATE = np.dtype([("alive", np.int64), ("todo", np.int64)])
+STATE = row_type([("alive", np.int64), ("todo", np.int64)])
 
 
 @struct

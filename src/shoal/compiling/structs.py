@@ -23,6 +23,7 @@ from collections import namedtuple
 from types import ModuleType
 from typing import Any, Self, TypeVar
 
+import numba
 from numba import types
 from numba.experimental import structref
 
@@ -40,7 +41,7 @@ class Struct(structref.StructRefProxy):  # type: ignore[misc]  # Numba is untype
 
     def __new__(cls, *given: object, **named: object) -> Self:
         fields = cls._tuple(*given, **named)
-        made: Self = cls._new(fields)
+        made: Self = object.__new__(cls) if numba.config.DISABLE_JIT else cls._new(fields)
         made.fields = fields
         return made
 

@@ -165,7 +165,7 @@ def ordered_distance(rules: Rules, j: int, run: Rows, total: int) -> float:
     the same whatever the domain.
     """
     column = rules.columns[j]
-    size, first = column.size, column.first
+    size, first = column.n_values, column.first
     if size - first < 2:
         return 0.0
     sums, sums_of_sums = rules.numbers[column.sums :], rules.numbers[column.sums_of_sums :]

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import grow
+from shoal.arrays import grow, row_type
 from shoal.compiling import constant
 from shoal.compiling.structs import Struct, struct
 from shoal.privacy.tables import COLUMN, RULE, PrivacyTables, RecordCodes
@@ -24,16 +24,16 @@ Rows = NDArray[np.void]  # of named fields
 NONE = constant(-1)
 
 # An entry of a list: how often a key is there. Of a free entry: `next` is the next free one.
-ENTRY = np.dtype([("key", "i4"), ("count", "i4"), ("next", "i4")], align=True)
-POOL = np.dtype([("free", "i4")], align=True)  # the first free entry
+ENTRY = row_type([("key", "i4"), ("count", "i4"), ("next", "i4")])
+POOL = row_type([("free", "i4")])  # the first free entry
 
 # How many people, or records, have a value (or records a person): on the left, in all, and on both sides.
-VALUE_COUNT = np.dtype([("left", "i8"), ("total", "i8"), ("both", "i8")], align=True)
-PERSON_COUNT = np.dtype([("left", "i4"), ("total", "i4")], align=True)
-SIDES = np.dtype([("left", "i8"), ("right", "i8")], align=True)
+VALUE_COUNT = row_type([("left", "i8"), ("total", "i8"), ("both", "i8")])
+PERSON_COUNT = row_type([("left", "i4"), ("total", "i4")])
+SIDES = row_type([("left", "i8"), ("right", "i8")])
 
 # A value of a group, and how many people (records, where people are not counted) have it.
-RUN = np.dtype([("value", "i8"), ("count", "i8")], align=True)
+RUN = row_type([("value", "i8"), ("count", "i8")])
 
 
 @struct
@@ -79,7 +79,7 @@ class Rules(Struct):
 
 def rules_over(tables: PrivacyTables, counts: GroupCounts, tally: Tally) -> Rules:
     """Rules over counts that are there already."""
-    longest = int(tables.columns["size"].max(initial=1)) + 1
+    longest = int(tables.columns["n_values"].max(initial=1)) + 1
     return Rules(*tables, counts, tally, np.zeros(longest, RUN))
 
 
@@ -106,7 +106,7 @@ def no_rules(k: int) -> Rules:
 
 
 def new_tally(tables: PrivacyTables) -> Tally:
-    values = int(tables.columns["size"].sum())
+    values = int(tables.columns["n_values"].sum())
     return Tally(
         values=np.zeros(values, VALUE_COUNT),
         whose=np.zeros(len(tables.pair_values), PERSON_COUNT),

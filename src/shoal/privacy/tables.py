@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.privacy.requirements import ALPHA, CLOSENESS, MODELS, Rule
 from shoal.privacy.sensitive import SensitiveColumn
 
@@ -20,10 +21,10 @@ FREQUENCY, ENTROPY, DISTINCT, RECURSIVE, EQUAL, ORDERED, HIERARCHICAL, SHARE = r
 DISTANCES = {"equal": EQUAL, "ordered": ORDERED, "hierarchical": HIERARCHICAL}
 
 
-COLUMN = np.dtype(
+COLUMN = row_type(
     [
         ("values", "i8"),  # where its values begin, in all that is kept by value
-        ("size", "i8"),  # how many there are, missing included
+        ("n_values", "i8"),  # how many there are, missing included
         ("first", "i8"),  # the first code that has a rank: 0 if anything is missing, else 1
         ("shares", "i8"),  # where the reference distribution begins in `numbers`, by value
         ("sums", "i8"),  # the same, summed up
@@ -34,18 +35,16 @@ COLUMN = np.dtype(
         ("node_shares", "i8"),  # where the reference distribution's shares below each node begin
         ("tree_total", "f8"),  # Σ weight · share
         ("in_order", "?"),  # whether runs of it must be in ascending order: closeness asks for it
-    ],
-    align=True,
+    ]
 )
-RULE = np.dtype(
+RULE = row_type(
     [
         ("kind", "i8"),
         ("column", "i8"),
         ("value", "i8"),  # that alpha is about; −1: every value
         ("bound", "f8"),  # ℓ, t or α
         ("c", "f8"),  # of recursive diversity
-    ],
-    align=True,
+    ]
 )
 
 
@@ -121,7 +120,7 @@ def _column_tables(
     before = 0
     for row, column, shares in zip(rows, columns, distributions, strict=True):
         tree = _tree_tables(column, shares)
-        row["values"], row["size"] = before, column.size
+        row["values"], row["n_values"] = before, column.size
         row["first"] = 0 if column.some_missing else 1
         row["in_order"] = column.distance != "equal" and column.name in compared
         row["depth"], row["paths"] = tree.paths.shape[1], sum(map(len, paths))

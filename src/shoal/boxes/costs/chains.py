@@ -14,16 +14,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
+
 Rows = NDArray[np.void]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 MISSING, MIXED, FIRST_NODE = 0, 1, 2  # numbers of cells
 ROUNDING = 1e-12  # a difference in costs that is none: logarithms have it
 NONE = -1
-CHAINED = np.dtype([("column", np.int64), ("start", np.int64)])  # where the rows of a column's codes begin
-CELL = np.dtype([("number", np.int32), ("last", np.int32)])  # of a cell: its number, and the last code that it covers
+CHAINED = row_type([("column", np.int64), ("start", np.int64)])  # where the rows of a column's codes begin
+CELL = row_type([("number", np.int32), ("last", np.int32)])  # of a cell: its number, and the last code that it covers
 # What a cell costs, and how much more that is than any cell within it; none: infinite.
-PRICE = np.dtype([("cost", np.float64), ("step", np.float64)])
+PRICE = row_type([("cost", np.float64), ("step", np.float64)])
 
 
 class Chains(NamedTuple):

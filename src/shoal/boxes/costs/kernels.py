@@ -19,7 +19,7 @@ def cell_cost(costs: CostTables, j: int, lo: int, hi: int) -> float:
     """The weighted cost of codes lo..hi in column j."""
     column = costs.columns[j]
     if column.kind == DENSE:
-        return costs.numbers[column.offset + lo * column.size + hi]
+        return costs.numbers[column.offset + lo * column.n_codes + hi]
     if column.kind == NODES:
         row, i = column.offset + lo, 0
         while costs.chains.cells[row, i].last < hi:

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs.chains import Chains, column_chains, join_chains
 from shoal.errors import ParameterError, one_of
 from shoal.hierarchies.tree import lowest_common
@@ -63,17 +64,16 @@ class ColumnCosts(NamedTuple):
         return np.where(lo > 0, cost, np.where(hi > 0, self.full, self.single_missing))
 
 
-COLUMN = np.dtype(
+COLUMN = row_type(
     [
         ("kind", np.int32),
-        ("size", np.int32),
+        ("n_codes", np.int32),
         ("offset", np.int64),  # in `numbers`, or (NODES) in the rows of `chains`
         ("weight", np.float64),  # in all that is said of a column already, but for logarithms
         ("full", np.float64),
         ("single_missing", np.float64),
         ("shift", np.float64),
-    ],
-    align=True,
+    ]
 )
 
 
@@ -175,7 +175,7 @@ def cost_tables(
         numbers.append(part if kind == LOG_STEPS else weight * part)
     described = np.zeros(len(columns), COLUMN)
     described["kind"], described["offset"] = kinds, offsets
-    described["size"], described["weight"] = [costs.size for costs in columns], weights
+    described["n_codes"], described["weight"] = [costs.size for costs in columns], weights
     described["full"] = weights * np.array([costs.full for costs in columns])
     described["single_missing"] = weights * np.array([costs.single_missing for costs in columns])
     described["shift"] = [costs.shift for costs in columns]

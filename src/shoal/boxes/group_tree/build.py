@@ -172,7 +172,7 @@ def new_leaf(tree: GroupTree, node: int, part: int) -> int:
         state.n_leaves += 1
     tree.children[node, part] = -1 - leaf
     tree.leaves[leaf].parent, tree.leaves[leaf].count = node, 0
-    tree.least[node, part].size = NOT_SUMMARIZED
+    tree.least[node, part].n_records = NOT_SUMMARIZED
     return leaf
 
 
@@ -182,7 +182,7 @@ def copy_group(tree: GroupTree, groups: Groups, leaf: int, slot: int) -> None:
     group = tree.members[leaf, slot]
     for j in range(groups.lo.shape[1]):
         tree.boxes[leaf, slot, LO, j], tree.boxes[leaf, slot, HI, j] = groups.lo[group, j], groups.hi[group, j]
-    tree.facts[leaf, slot].loss, tree.facts[leaf, slot].size = groups.losses[group], groups.sizes[group]
+    tree.facts[leaf, slot].loss, tree.facts[leaf, slot].n_records = groups.losses[group], groups.sizes[group]
 
 
 @inner
@@ -196,9 +196,9 @@ def summarize(g: Grouping, node: int, part: int) -> bool:
     loss, size = np.inf, np.int64(2**63 - 1)
     for i in range(count):
         fact = tree.facts[leaf, i] if child < 0 else tree.least[child, i]
-        loss, size = min(loss, fact.loss), min(size, fact.size)
-    new = loss != kept.loss or size != kept.size
-    kept.loss, kept.size = loss, size
+        loss, size = min(loss, fact.loss), min(size, fact.n_records)
+    new = loss != kept.loss or size != kept.n_records
+    kept.loss, kept.n_records = loss, size
     for j in range(unions.shape[3]):
         low, high, narrowest, widest = np.int32(2**31 - 1), np.int32(-1), np.inf, 0.0
         for i in range(count):

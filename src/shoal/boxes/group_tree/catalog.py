@@ -293,7 +293,7 @@ def best_covering(g: Grouping, query: Query, by_rules: bool) -> tuple[Found, flo
             for j in range(len(lo)):
                 first, last = min(lo[j], boxes[leaf, at, LO, j]), max(lo[j], boxes[leaf, at, HI, j])
                 joined += cell_cost(costs, j, first, last)
-            theirs = float(facts[leaf, at].size)
+            theirs = float(facts[leaf, at].n_records)
             value = size * (joined - loss) + theirs * (joined - facts[leaf, at].loss)
             if value > best or (value == best and theirs > smallest):
                 continue
@@ -315,7 +315,7 @@ def elsewhere(g: Grouping, query: Query) -> tuple[float, float]:
     tree, columns, prices = g.tree, g.costs.chains.columns, g.costs.chains.prices
     fewest = np.inf
     for child in range(tree.nodes[0].count):
-        fewest = min(fewest, float(tree.least[0, child].size))
+        fewest = min(fewest, float(tree.least[0, child].n_records))
     least, step = np.inf, np.inf
     for i in range(len(columns)):
         row = columns[i].start + query.lo[columns[i].column]

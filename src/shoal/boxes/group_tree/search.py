@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs.kernels import WIDE, cell_cost, costs_more
 from shoal.boxes.geometry import HI, LO
 from shoal.boxes.group_tree.build import NARROWEST, WIDEST
@@ -19,7 +20,7 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 NOBODY = constant(-1)
 # A node that waits in the search for the best group: of those that cost the same the smallest is taken.
-SIZED = np.dtype([*((name, WAITING[name]) for name in WAITING.names or ()), ("size", np.float64)])
+SIZED = row_type([*((name, WAITING[name]) for name in WAITING.names or ()), ("n_records", np.float64)])
 
 
 @inner
@@ -70,16 +71,16 @@ def best_group(g: Grouping, query: Query, by_rules: bool) -> int:
     nodes, leaves, members, boxes, facts = tree.nodes, tree.leaves, tree.members, tree.boxes, tree.facts
     stack = np.empty(FAN * (state.depth + 2), SIZED)
     top = 1 if nodes[0].count > 0 else 0
-    stack[0].node, stack[0].bound, stack[0].size = 0, -np.inf, 0.0
+    stack[0].node, stack[0].bound, stack[0].n_records = 0, -np.inf, 0.0
     while top > 0:
         top -= 1
         node = stack[top].node
-        if stack[top].bound > best or (stack[top].bound == best and stack[top].size >= smallest):
+        if stack[top].bound > best or (stack[top].bound == best and stack[top].n_records >= smallest):
             continue
         if node < 0:
             leaf = -1 - node
             for i in range(leaves[leaf].count):
-                theirs, now = float(facts[leaf, i].size), facts[leaf, i].loss
+                theirs, now = float(facts[leaf, i].n_records), facts[leaf, i].loss
                 most = (best + size * loss + theirs * now) / (size + theirs)
                 if columns >= WIDE and costs_more(costs, lo, hi, boxes[leaf, i], now, most):
                     continue
@@ -109,11 +110,11 @@ def best_group(g: Grouping, query: Query, by_rules: bool) -> int:
                 apart += max(0.0, reach - widths[node, child, WIDEST, j])
                 joined += max(reach, widths[node, child, NARROWEST, j])
             apart = max(apart, step)  # what covers the record has been seen
-            fewest = float(least[node, child].size)
+            fewest = float(least[node, child].n_records)
             bound = size * (max(joined, least[node, child].loss + apart) - loss) + fewest * apart
             if bound <= best:
                 at = push_ordered(stack, bottom, top, children[node, child], bound)
-                stack[at].size = fewest
+                stack[at].n_records = fewest
                 top += 1
     return chosen
 
@@ -192,7 +193,7 @@ def near_groups(g: Grouping, group: int, largest: float, found: Longs, values: F
         if node < 0:
             leaf = -1 - node
             for i in range(leaves[leaf].count):
-                theirs, now = float(facts[leaf, i].size), facts[leaf, i].loss
+                theirs, now = float(facts[leaf, i].n_records), facts[leaf, i].loss
                 if columns >= WIDE and count == room:
                     worst = values[room - 1] * (size + theirs if largest > 0.0 else 1.0)
                     limit = (worst + size * loss + theirs * now) / (size + theirs)
@@ -224,7 +225,7 @@ def near_groups(g: Grouping, group: int, largest: float, found: Longs, values: F
                 reach = cell_cost(costs, j, first, last)
                 apart += max(0.0, reach - widths[node, child, WIDEST, j])
                 joined += max(reach, widths[node, child, NARROWEST, j])
-            fewest = float(least[node, child].size)
+            fewest = float(least[node, child].n_records)
             ours = size * (max(joined, least[node, child].loss + apart) - loss)
             bound = ours + fewest * apart
             if largest > 0.0:  # a mean of what one of ours and one of theirs adds: least where they are fewest, or most

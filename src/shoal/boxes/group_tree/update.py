@@ -51,7 +51,7 @@ def update_group(g: Grouping, group: int) -> None:
     node = tree.leaves[leaf].parent + ZERO
     part = part_of_child(tree, node, -1 - leaf)
     if has_same_box(g, leaf, slot):
-        tree.facts[leaf, slot].size = g.groups.sizes[group]
+        tree.facts[leaf, slot].n_records = g.groups.sizes[group]
         refit_sizes(tree, node, part)
         return
     if state.catalog == ON:
@@ -193,7 +193,7 @@ def halve(g: Grouping, leaf: int) -> None:
                 count = tree.leaves[new].count
                 tree.members[new, count], tree.positions[members[i]].leaf = members[i], new
                 tree.boxes[new, count] = boxes[i]
-                tree.facts[new, count].loss, tree.facts[new, count].size = facts[i].loss, facts[i].size
+                tree.facts[new, count].loss, tree.facts[new, count].n_records = facts[i].loss, facts[i].n_records
                 tree.leaves[new].count = count + 1
         summarize(g, number, half + ZERO)
 
@@ -207,7 +207,10 @@ def take_out(g: Grouping, leaf: int, slot: int) -> None:
     tree.members[leaf, slot] = tree.members[leaf, last]
     tree.leaves[leaf].count = last
     tree.boxes[leaf, slot] = tree.boxes[leaf, last]
-    tree.facts[leaf, slot].loss, tree.facts[leaf, slot].size = tree.facts[leaf, last].loss, tree.facts[leaf, last].size
+    tree.facts[leaf, slot].loss, tree.facts[leaf, slot].n_records = (
+        tree.facts[leaf, last].loss,
+        tree.facts[leaf, last].n_records,
+    )
     node = tree.leaves[leaf].parent + ZERO
     part = part_of_child(tree, node, -1 - leaf)
     if last > 0:
@@ -238,7 +241,10 @@ def drop_child(tree: GroupTree, node: int, part: int) -> None:
     tree.children[node, part] = tree.children[node, last]
     tree.unions[node, part] = tree.unions[node, last]
     tree.widths[node, part] = tree.widths[node, last]
-    tree.least[node, part].loss, tree.least[node, part].size = tree.least[node, last].loss, tree.least[node, last].size
+    tree.least[node, part].loss, tree.least[node, part].n_records = (
+        tree.least[node, last].loss,
+        tree.least[node, last].n_records,
+    )
     tree.nodes[node].count = last
 
 
@@ -267,12 +273,12 @@ def refit_sizes(tree: GroupTree, node: int, part: int) -> None:
         child, size = tree.children[node, part], np.int64(2**63 - 1)
         if child < 0:
             for i in range(tree.leaves[-1 - child].count):
-                size = min(size, tree.facts[-1 - child, i].size)
+                size = min(size, tree.facts[-1 - child, i].n_records)
         else:
             for i in range(tree.nodes[child].count):
-                size = min(size, tree.least[child, i].size)
-        new = size != tree.least[node, part].size and tree.nodes[node].parent >= 0
-        tree.least[node, part].size = size
+                size = min(size, tree.least[child, i].n_records)
+        new = size != tree.least[node, part].n_records and tree.nodes[node].parent >= 0
+        tree.least[node, part].n_records = size
         if new:
             part = part_of_child(tree, tree.nodes[node].parent + ZERO, node)
             node = tree.nodes[node].parent + ZERO

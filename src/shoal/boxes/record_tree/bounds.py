@@ -93,8 +93,8 @@ def look_near(tree: RecordTree, counts: Longs, k: int, some: Longs, found: Float
                 if leaf:
                     size = push(heap, size, -cost, counts[below])
                     total += counts[below]
-                    while total - heap[0].item >= k:  # k are found without the dearest
-                        total -= heap[0].item
+                    while total - heap[0].entry >= k:  # k are found without the dearest
+                        total -= heap[0].entry
                         size = pop(heap, size)
                     if total >= k:
                         best = -heap[0].key
@@ -135,7 +135,7 @@ def look_for_company(company: Company, some: Longs, found: Floats) -> None:
         best, floor = np.inf, -np.inf
         n_waiting = push(waiting, 0, own, 0)
         while n_waiting > 0:
-            v, item = waiting[0].key, waiting[0].item
+            v, item = waiting[0].key, waiting[0].entry
             if own_weight * (v - own) >= best:  # nobody's `least` is above v: the others take nothing away
                 break
             n_waiting = pop(waiting, n_waiting)
@@ -164,11 +164,11 @@ def look_for_company(company: Company, some: Longs, found: Floats) -> None:
             total += records
             together += records * least[other]
             while total >= k:  # k − 1 are enough, and the smallest leave
-                leaving = min(met[0].item, total - (k - 1))
+                leaving = min(met[0].entry, total - (k - 1))
                 total -= leaving
                 together -= leaving * met[0].key
-                met[0].item -= leaving
-                if met[0].item == 0:
+                met[0].entry -= leaving
+                if met[0].entry == 0:
                     size = pop(met, size)
             if total == k - 1:
                 floor = met[0].key

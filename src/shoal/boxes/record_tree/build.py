@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables
 from shoal.boxes.group_tree.divide import divide
 from shoal.boxes.grouping import CUT, FAN, Groups
@@ -15,23 +16,21 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.void]  # of named fields
 
-NODE = np.dtype(
+NODE = row_type(
     [
         ("count", "i4"),  # entries
         ("above", "i4"),  # the node above; −1: it is the root
         ("least_own", "f8"),  # the smallest and the largest `own`, of the records that were free at first
         ("most_own", "f8"),
         ("leaf", "?"),
-    ],
-    align=True,
+    ]
 )
-SPAN = np.dtype([("start", "i8"), ("end", "i8"), ("depth", "i8")], align=True)
-STATE = np.dtype(
+SPAN = row_type([("start", "i8"), ("end", "i8"), ("depth", "i8")])
+STATE = row_type(
     [
         ("depth", "i8"),  # how many nodes are above one another
         ("looked_at", "i8"),  # nodes and records, by `nearest`
-    ],
-    align=True,
+    ]
 )
 
 

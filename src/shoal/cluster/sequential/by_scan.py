@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables, cost_tables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.costs.tables import DENSE_SIZE
@@ -40,7 +41,7 @@ RECORDS_PER_TURN = 200
 MOST_VALUES = 1_000  # every look at a group goes through all of them
 MOST_NUMBERS = 8_000_000  # of whole cost tables: beyond, costs are computed from their parts
 
-MOVED = np.dtype([("records", "i8"), ("saved", "f8")], align=True)
+MOVED = row_type([("records", "i8"), ("saved", "f8")])
 
 
 class Objective(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.boxes.changes import groups_of, new_grouping, total_loss, widen
 from shoal.boxes.costs.kernels import box_cost
 from shoal.boxes.group_tree.search import best_group_for_record
@@ -22,7 +23,7 @@ from shoal.privacy.rules import Rules, no_rules, rules_of
 
 Ints = NDArray[np.int32]
 RECORDS_PER_TURN = 5_000
-PASS = np.dtype([("moved", np.int64), ("gained", np.float64)])  # so far: records, and by how much the loss fell
+PASS = row_type([("moved", np.int64), ("gained", np.float64)])  # so far: records, and by how much the loss fell
 
 
 class ThroughTree:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import row_type
 from shoal.compiling import ZERO, inner, kernel
 from shoal.compiling.structs import Struct, struct
 
@@ -14,8 +15,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.void]  # of named fields
 INSERT, DELETE = range(2)
 
-LEAF = np.dtype([("record", "i4"), ("key", "f8")], align=True)
-USED = np.dtype([("root", "i8"), ("spare", "i8")], align=True)  # how many entries of `root` and `spare` are in use
+LEAF = row_type([("record", "i4"), ("key", "f8")])
+USED = row_type([("root", "i8"), ("spare", "i8")])  # how many entries of `root` and `spare` are in use
 
 
 @struct

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import grow
+from shoal.arrays import grow, row_type
 from shoal.compiling import ZERO, inner
 from shoal.compiling.structs import Struct, struct
 
 Longs = NDArray[np.int64]
-STATE = np.dtype([("clock", np.int64), ("chance", np.uint64)])
+STATE = row_type([("clock", np.int64), ("chance", np.uint64)])
 
 
 @struct
