@@ -13,7 +13,7 @@ from shoal.boxes.costs.kernels import box_cost, cell_cost
 from shoal.boxes.grouping import Groups, Members
 from shoal.boxes.members import box_without, move
 from shoal.boxes.splits import order_of_going
-from shoal.compiling import kernel
+from shoal.compiling import inner, kernel
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ def k_member(codes: Ints, costs: CostTables, k: int, last: int) -> Floats:
     return losses
 
 
-@kernel
+@inner
 def best_group(costs: CostTables, groups: Groups, record: Ints, below: float, but: int) -> int:
     """The group that a record joins at the least loss, if that is less than `below`; −1 if none is."""
     lo, hi, sizes, losses = groups.lo, groups.hi, groups.sizes, groups.losses
@@ -133,7 +133,7 @@ def i3m_inserts(codes: Ints, costs: CostTables, labels: Ints, k: int, n_groups: 
     return float((groups.sizes * groups.losses).sum())
 
 
-@kernel
+@inner
 def put(codes: Ints, groups: Groups, members: Ints, record: int, group: int) -> None:
     """A record joins a group."""
     size = groups.sizes[group]
