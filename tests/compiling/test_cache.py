@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from shoal.compiling import cache
-from tests.support.compiled import ROOT, SMALL, counted, in_folder
+from tests.support.compiled import ROOT, TWO_KERNELS, counted, in_folder
 
 
 def compiled(folder: Path, sources: Path = ROOT / "src") -> int:
     """How much a process has to compile that keeps its kernels there."""
-    return int(counted(SMALL, in_folder(folder, sources))[-1])
+    return int(counted(TWO_KERNELS, in_folder(folder, sources))[-1])
 
 
 @pytest.mark.versions

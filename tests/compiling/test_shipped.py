@@ -28,18 +28,24 @@ FACTS = (
 )
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def compiled_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package with what a small table needs compiled into it, for a level of processors."""
-    sources, made = tmp_path / "sources", tmp_path / "made"
+    folder = tmp_path_factory.mktemp("package")
+    sources, made = folder / "sources", folder / "made"
     shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__"))
     for_level = in_folder(made, sources, NUMBA_CPU_NAME=LEVEL, NUMBA_CPU_FEATURES="")
     assert int(counted(SMALL, for_level)[-1]) > 0
-    (folder,) = made.glob("kernels-*")
-    shutil.copytree(folder, sources / "shoal" / "kernels" / LEVEL)
+    (kernels,) = made.glob("kernels-*")
+    shutil.copytree(kernels, sources / "shoal" / "kernels" / LEVEL)
     facts = eval(counted(FACTS, for_level)[0])
     (sources / "shoal" / "kernels" / shipped.FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return sources
+
+
+@pytest.fixture
+def package(compiled_package: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(compiled_package, tmp_path / "sources"))
 
 
 def test_they_are_used_where_they_fit_and_it_is_said_why_they_do_not(package: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_the_environment_is_bare(tmp_path: Path) -> None:
     done = subprocess.run(
         [ROOT / ".ci/run"], env={"PATH": path, **KEPT, **LEFT}, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout, done.stderr) == (7, "test\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "coverage\n", "")
     seen = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text().splitlines())
     assert {name: seen.get(name) for name in KEPT} == KEPT
     assert seen["PATH"] == path

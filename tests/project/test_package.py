@@ -87,7 +87,8 @@ def test_kernels_are_kept_in_the_users_cache_folder(tmp_path: Path) -> None:
         "import shoal\n"
         "class Notes(shoal.Progress):\n"
         "    def stage(self, name, total=None): print(name)\n"
-        "shoal.anonymize(shoal.datasets.adult('test'), shoal.datasets.adult_schema(), k=5, progress=Notes())"
+        "table, schema = shoal.datasets.adult('test'), shoal.datasets.adult_schema()\n"
+        "shoal.anonymize(table, schema, k=5, method='mondrian', progress=Notes())"
     )
     environment = {"HOME": str(tmp_path), "PATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 

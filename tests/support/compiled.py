@@ -26,6 +26,12 @@ table = pa.table({"age": [31, 34, 38, 52, 55, 57, 59, 61]})
 schema = shoal.Schema(columns={"age": {"role": "quasi-identifier", "type": "numeric"}})
 shoal.anonymize(table, schema, k=2, method="mondrian", seed=1, progress=Said())
 """
+# Two of the smallest kernels.
+TWO_KERNELS = """
+import numpy as np
+from shoal.boxes.members import members_of
+members_of(np.array([0, 0, 1], np.int32), 2)
+"""
 
 
 def counted(code: str, environment: Mapping[str, str], *given: str, python: str = sys.executable) -> list[str]:
