@@ -1,0 +1,177 @@
+"""What the audit says: how many people come out, by which attack, the worst case in words, and what is undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.audit.difference import differences
+from shoal.audit.equations import classes_of_atoms
+from shoal.audit.history import History, Members
+from shoal.audit.intersection import narrowed
+from shoal.audit.linking import linked
+from shoal.progress import SILENT, Progress
+
+Longs = NDArray[np.int64]
+ATTACKS = ("difference", "intersection", "linking")
+SEED = 20_070_831  # which vectors are drawn does not matter, only that a history is always judged alike
+
+
+@dataclass(frozen=True)
+class Finding:
+    """People who come out together. `units` stays with the holder."""
+
+    attack: str  # one of ATTACKS
+    people: int
+    releases: tuple[int, ...]  # the numbers of those that it takes; none: all
+    units: Longs = field(repr=False)
+
+    def in_words(self) -> str:
+        who = "1 person" if self.people == 1 else f"{self.people} people"
+        which = (
+            f"releases {self.releases[0]} and {self.releases[-1]}" if len(set(self.releases)) > 1 else "the releases"
+        )
+        match self.attack:
+            case "difference":
+                return f"counts of {which} subtracted from each other give those of {who} alone"
+            case "intersection":
+                return f"the values that {who} can have in each release have too few in common"
+        return f"a row of {who} in {which} can be recognized by what stands beside the quasi-identifiers"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What several releases say together. `ok` is the answer; `reasons` says why not.
+
+    `ok` is also False where something is undecided: where neither a way was found nor is it certain that there is none.
+    """
+
+    releases: int
+    k: int
+    atoms: int  # sets of people whom no release tells apart
+    smallest: int  # people of the smallest
+    findings: list[Finding]
+    exposed: dict[str, int]  # people, by attack
+    undecided: int  # people
+    reasons: list[str]
+
+    @property
+    def ok(self) -> bool:
+        return not self.reasons
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
+    def worst(self) -> Finding | None:
+        """The one with the fewest people."""
+        return min(self.findings, key=lambda finding: finding.people, default=None)
+
+    def exposed_units(self) -> Longs:
+        """Everybody who comes out. Stays with the holder."""
+        every = [finding.units for finding in self.findings]
+        return np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
+
+    def facts(self) -> dict[str, Any]:
+        """The same for a program, without anybody's key."""
+        worst = self.worst
+        return {
+            "ok": self.ok,
+            "releases": self.releases,
+            "k": self.k,
+            "atoms": self.atoms,
+            "smallest_atom": self.smallest,
+            "findings": len(self.findings),
+            "exposed": self.exposed,
+            "undecided": self.undecided,
+            "worst": None if worst is None else worst.in_words(),
+            "reasons": self.reasons,
+        }
+
+
+def audit_history(history: History, combinations: Longs | None = None, progress: Progress = SILENT) -> Audit:
+    """What the releases of a history say together.
+
+    `combinations`: what each unit shows beside its quasi-identifiers, as a number (`linking.py`).
+    """
+    progress.stage("auditing")
+    members = history.members()
+    units, atoms = members.of(np.arange(members.n_atoms))
+    seen = history.seen()[units]
+    units, atoms = units[seen], atoms[seen]  # one atom, at most, is of those whom no release has shown yet
+    sizes = history.sizes(units, atoms, members.n_atoms)
+    shown = np.bincount(atoms, minlength=members.n_atoms) > 0
+    lacking = history.lacking(units, atoms, members.n_atoms) & shown
+    findings: list[Finding] = []
+    undecided: list[Longs] = []
+
+    def found(attack: str, units: Longs, before: int = -1, after: int = -1) -> None:
+        numbers = () if before < 0 else (history.releases[before].number, history.releases[after].number)
+        findings.append(Finding(attack, _people(history, [units]), numbers, units))
+
+    if len(history.releases) > 1:
+        revealed = differences(history, members, lacking, np.random.default_rng(SEED))
+        for its_atoms, before, after in revealed.sets:
+            found("difference", members.of(its_atoms)[0], before, after)
+        for atom in narrowed(history, members, revealed.follows) if lacking.any() else ():
+            found("intersection", members.of(np.array([atom]))[0])
+        for exposed_units, before, after in [] if combinations is None else linked(history, combinations):
+            found("linking", exposed_units, before, after)
+        in_doubt = lacking if not revealed.decided else np.isin(np.arange(members.n_atoms), revealed.undecided)
+        in_doubt = in_doubt | (shown & ~lacking & _forgotten(history, members))
+        undecided.append(members.of(np.flatnonzero(in_doubt))[0])
+    exposed = {attack: _people(history, [one.units for one in findings if one.attack == attack]) for attack in ATTACKS}
+    open_ones = np.setdiff1d(
+        np.concatenate([np.zeros(0, np.int64), *undecided]),
+        np.concatenate([np.zeros(0, np.int64), *(one.units for one in findings)]),
+    )
+    n_undecided = _people(history, [open_ones])
+    return Audit(
+        releases=len(history.releases),
+        k=history.k,
+        atoms=int(shown.sum()),
+        smallest=int(sizes[shown].min(initial=history.k)) if shown.any() else 0,
+        findings=findings,
+        exposed=exposed,
+        undecided=n_undecided,
+        reasons=_reasons(findings, exposed, n_undecided),
+    )
+
+
+def _forgotten(history: History, members: Members) -> NDArray[np.bool_]:
+    """Atoms whose values are asked for and not known any more; unless one was a class of its own once, and so
+    was verified."""
+    if not history.rules:
+        return np.zeros(members.n_atoms, bool)
+    forgotten = np.zeros(members.n_atoms, bool)
+    forgotten[history.atoms[~history.known]] = True
+    for of_atoms in classes_of_atoms(history, members):
+        present = np.flatnonzero(of_atoms >= 0)
+        sizes = np.bincount(of_atoms[present], minlength=1)
+        forgotten[present[sizes[of_atoms[present]] == 1]] = False
+    return forgotten
+
+
+def _reasons(findings: Sequence[Finding], exposed: dict[str, int], in_doubt: int) -> list[str]:
+    reasons = []
+    for attack, people in exposed.items():
+        if people:
+            worst = min((one for one in findings if one.attack == attack), key=lambda one: one.people)
+            reasons.append(
+                f"{attack}: {people} {'person comes' if people == 1 else 'people come'} out; {worst.in_words()}"
+            )
+    if in_doubt:
+        reasons.append(
+            f"undecided: {in_doubt} {'person is' if in_doubt == 1 else 'people are'} told apart from others, in sets "
+            "too small or too alike for a class; no sum of published counts was found that gives them away"
+        )
+    return reasons
+
+
+def _people(history: History, units: Sequence[Longs]) -> int:
+    every = np.concatenate([np.zeros(0, np.int64), *units])
+    return len(np.unique(history.people[every]))
