@@ -47,12 +47,15 @@ def determined(possible: Mapping[Unknown, frozenset[Value]]) -> dict[Unknown, Va
 
 
 def given_away(
-    knowledge: Knowledge, possible: Mapping[Unknown, frozenset[Value]], ell: int = 2
+    knowledge: Knowledge, possible: Mapping[Unknown, frozenset[Value]], ell: int = 2, *, part: int | None = None
 ) -> dict[Person, Unknown]:
     """The people of whom fewer than `ell` values are possible for something, although each release alone leaves so
-    many: what only the releases together say. With the unknown that tells.
+    many: what only the releases together say. With the unknown that tells. `part`: where values are tuples, the part
+    that matters.
     """
     by_one = alone(knowledge)
+    if part is not None:
+        possible, by_one = projected(possible, part), projected(by_one, part)
     return {
         knowledge.person(one): one
         for one, values in possible.items()
@@ -60,9 +63,9 @@ def given_away(
     }
 
 
-def projected(possible: Mapping[Unknown, frozenset[Value]], place: int) -> Possible:
+def projected(possible: Mapping[Unknown, frozenset[Value]], part: int) -> Possible:
     """Where values are tuples: what is possible for one part of them."""
-    return {one: frozenset(value[place] for value in values) for one, values in possible.items()}
+    return {one: frozenset(value[part] for value in values) for one, values in possible.items()}
 
 
 @dataclass(frozen=True)
