@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 # Whatever can be a key of a dict:
 Unknown = Any
 Value = Any
 Class = Any  # of a release: what its rows have in common
 Person = Any
+Told = TypeVar("Told")
 Pair = tuple[Unknown, Unknown]
 
 
@@ -102,11 +103,19 @@ def complete(knowledge: Knowledge) -> list[Seen]:
 
 def alone(knowledge: Knowledge) -> dict[Unknown, frozenset[Value]]:
     """The values that each unknown may have by the one release that says most: what no comparison is needed for."""
+    stands = same(knowledge.equal)
     found: dict[Unknown, frozenset[Value]] = {}
     for seen in knowledge.releases:
         for klass, named in seen.holders.items():
             values = frozenset(+seen.counts[klass])
-            for one in named:
+            for one in {stands.get(one, one) for one in named}:
                 if one not in found or len(values) < len(found[one]):
                     found[one] = values
-    return found
+    return spread(knowledge, found)
+
+
+def spread(knowledge: Knowledge, found: Mapping[Unknown, Told]) -> dict[Unknown, Told]:
+    """What was found of unknowns, for all that are equal to them as well: of a place, for whoever has held it."""
+    stands = same(knowledge.equal)
+    of_one = {stands.get(one, one): told for one, told in found.items()}
+    return {**found, **{one: of_one[other] for one, other in stands.items() if other in of_one}}

@@ -9,6 +9,7 @@ import pytest
 from tests.attacks.cohorts import lived_in_cohorts
 from tests.attacks.differences import determined, known_sets, too_small
 from tests.attacks.histories import DELETE, INSERT, MOVE, RETURN, History, Plan, attacked
+from tests.attacks.knowledge import spread
 from tests.attacks.solver import given_away, possible_values
 from tests.attacks.sources import patients
 from tests.attacks.steward import Row
@@ -53,10 +54,11 @@ def test_a_row_that_goes_with_its_holder_is_found(tmp_path: Path) -> None:
     history.files[-1].write_text("".join(lines[: lost + 1] + lines[lost + 2 :]))
     place = history.rows[-1].pop(lost).place
     case = attacked(history)
-    found = determined(known_sets(case.knowledge))
-    (name,) = found
-    assert case.truth[name] == found[name]
+    found = spread(case.knowledge, determined(known_sets(case.knowledge)))
+    assert found
+    assert all(case.truth[one] == value for one, value in found.items())
     away = given_away(case.knowledge, possible_values(case.knowledge))
     held = {row.record for rows in history.rows for row in rows if row.place == place and row.record is not None}
     assert held
-    assert {case.keys[one] for one in away.values()} & held
+    assert held <= {case.keys[one] for one in found}
+    assert {history.people[key] for key in held} <= away.keys()

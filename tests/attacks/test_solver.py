@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.attacks import worlds
-from tests.attacks.knowledge import Contradiction, Knowledge, Seen
+from tests.attacks import differences, worlds
+from tests.attacks.knowledge import Contradiction, Knowledge, Seen, spread
 from tests.attacks.pasts import Past, pasts
 from tests.attacks.solver import determined, given_away, possible_values, projected
 from tests.attacks.tiny import merged_remainders, seen, true_release
@@ -61,6 +61,9 @@ def test_equal_unknowns_are_one() -> None:
     assert not determined(possible_values(place))
     told = Knowledge([*place.releases, seen(B=("e", {"HIV": 1}))], equal=[("d", "e")])
     assert determined(possible_values(told)) == {"d": "HIV", "e": "HIV"}
+    gone = Knowledge([*place.releases, seen(A=("abc", {"flu": 2, "HIV": 1}))], equal=[("d", "e")])
+    assert given_away(gone, possible_values(gone)) == {"d": "d", "e": "e"}  # the place has gone with its row
+    assert spread(gone, differences.determined(differences.known_sets(gone))) == {"d": "HIV", "e": "HIV"}
 
 
 def test_a_place_that_is_kept_tells_nothing_of_who_left() -> None:
