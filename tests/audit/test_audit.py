@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.audit import Audit, History, Shown, audit_history
 from shoal.privacy.requirements import Rule, make_rules
 from shoal.verify.models import published_values
-from tests.reference.audit import Class, atoms_of, possible_values, revealed
+from tests.reference.audit import Class, atoms_of, revealed, worlds
 
 Releases = Sequence[Sequence[Class]]
 TWO_VALUES = make_rules(["ill"], l=2, diversity="distinct")
@@ -50,19 +50,29 @@ def lacks(units: frozenset[int], values: Sequence[int], k: int, rules: Sequence[
     return len(units) < k or (bool(rules) and len({values[unit] for unit in units}) < 2)
 
 
+@given(histories(units=6), st.sampled_from([(), TWO_VALUES]))
+def test_what_is_found_is_the_same_in_every_world(made: tuple[Releases, list[int], int], rules: Sequence[Rule]) -> None:
+    releases, values, k = made
+    audit = audit_history(history_of(releases, values, k, rules))
+    every = worlds(releases, values, max(values) + 1)
+    for units in found_sets(audit):
+        assert lacks(units, values, k, rules)
+        assert len({tuple(sorted(world[unit] for unit in units)) for world in every}) == 1
+    for finding in audit.findings:
+        if finding.attack == "intersection":
+            assert all(len({world[unit] for world in every}) < 2 for unit in finding.units)
+
+
 @given(histories(), st.sampled_from([(), TWO_VALUES]))
-def test_what_is_found_follows_and_what_follows_is_found_or_in_doubt(
-    made: tuple[Releases, list[int], int], rules: Sequence[Rule]
-) -> None:
+def test_what_follows_is_found_or_in_doubt(made: tuple[Releases, list[int], int], rules: Sequence[Rule]) -> None:
     releases, values, k = made
     audit = audit_history(history_of(releases, values, k, rules))
     if len(releases) == 1:
         assert audit.ok
         return
     truly = {units for units in revealed(releases) if lacks(units, values, k, rules)}
-    found = found_sets(audit)
-    assert set(found) <= truly
     assert audit.ok <= (not truly)
+    found = found_sets(audit)
     alone = {atom for atom in atoms_of(releases) if atom in truly}
     assert {unit for atom in alone for unit in atom} <= {unit for units in found for unit in units}
     if not audit.undecided:
@@ -70,14 +80,18 @@ def test_what_is_found_follows_and_what_follows_is_found_or_in_doubt(
 
 
 @given(histories(units=6, releases=3))
-def test_if_it_is_ok_everybody_can_have_two_values(made: tuple[Releases, list[int], int]) -> None:
+def test_whoever_can_have_one_value_only_is_found_or_in_doubt(made: tuple[Releases, list[int], int]) -> None:
     releases, values, k = made
-    audit = audit_history(history_of(releases, values, k, TWO_VALUES))
-    if not audit.ok or len(releases) == 1:
+    if len(releases) == 1:
         return
+    audit = audit_history(history_of(releases, values, k, TWO_VALUES))
+    every = worlds(releases, values, max(values) + 1)
     seen = {unit for release in releases for unit, one in enumerate(release) if one is not None}
-    possible = possible_values(releases, values, max(values) + 1)
-    assert all(len(possible[unit]) >= 2 for unit in seen)
+    certain = {unit for unit in seen if len({world[unit] for world in every}) == 1}
+    if audit.ok:
+        assert not certain
+    if not audit.undecided:
+        assert certain <= set(audit.exposed_units().tolist())
 
 
 def test_one_who_leaves_alone_comes_out() -> None:
@@ -100,9 +114,9 @@ def test_those_who_leave_together_do_not() -> None:
 
 def test_a_merged_remainder_gives_away_the_one_who_left() -> None:
     """Classes of {flu × 3, HIV × 2} and {diabetes × 5, asthma × 5}; one with HIV and four of the others leave."""
-    before: list[Class] = [0] * 5 + [1] * 10
+    before: Sequence[Class] = [0] * 5 + [1] * 10
     gone = {4, 5, 6, 10, 11}
-    after: list[Class] = [None if unit in gone else 0 for unit in range(15)]
+    after: Sequence[Class] = [None if unit in gone else 0 for unit in range(15)]
     values = [0, 0, 0, 1, 1] + [2] * 5 + [3] * 5
     audit = audit_history(history_of([before, after], values, 5, TWO_VALUES))
     assert 4 in {unit for one in audit.findings for unit in one.units.tolist()}  # HIV is in no other class

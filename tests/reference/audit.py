@@ -55,8 +55,8 @@ def _in_span(row: list[Fraction], basis: Sequence[list[Fraction]]) -> bool:
     return not any(_remainder(row, basis))
 
 
-def possible_values(releases: Sequence[Sequence[Class]], values: Sequence[int], n_values: int) -> list[set[int]]:
-    """For each unit, the values that it has in some world with the same published counts."""
+def worlds(releases: Sequence[Sequence[Class]], values: Sequence[int], n_values: int) -> list[tuple[int, ...]]:
+    """Every assignment of values to units that publishes the same."""
 
     def published(world: Sequence[int]) -> list[tuple[int, int, int]]:
         return sorted(
@@ -67,9 +67,4 @@ def possible_values(releases: Sequence[Sequence[Class]], values: Sequence[int], 
         )
 
     truth = published(values)
-    possible: list[set[int]] = [set() for _ in values]
-    for world in product(range(n_values), repeat=len(values)):
-        if published(world) == truth:
-            for unit, value in enumerate(world):
-                possible[unit].add(value)
-    return possible
+    return [world for world in product(range(n_values), repeat=len(values)) if published(world) == truth]

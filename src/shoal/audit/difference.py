@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.audit.equations import Equations, classes_of_atoms, equations_of
+from shoal.audit.equations import Equations, Sets, classes_of_atoms, equations_of, inside
 from shoal.audit.history import History, Members
+from shoal.audit.surplus import surplus
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -32,20 +33,16 @@ class Candidates(NamedTuple):
     n_sets: int
     before: int
     after: int
-
-
-class Sets(NamedTuple):
-    """Some atoms, each in one set."""
-
-    atoms: Longs
-    sets: Longs
+    certain: bool = False  # they follow, and not by a sum
 
 
 class Revealed(NamedTuple):
     """What the counts say."""
 
     sets: list[tuple[Longs, int, int]]  # atoms, and the two releases; each set once
-    follows: list[Sets]  # whatever follows, where it has to do with atoms that lack something
+    classes: Sets  # each once
+    follows: list[Sets]  # whatever follows from them, where it is about atoms that lack something
+    exposed: Bools  # atoms
     undecided: Longs  # atoms
     decided: bool  # whether what follows could be computed
 
@@ -54,13 +51,16 @@ def differences(history: History, members: Members, lacking: Bools, rng: np.rand
     """`lacking`: the atoms that do not have what is asked of a class."""
     n_atoms = len(lacking)
     if not lacking.any():
-        return Revealed([], [], np.zeros(0, np.int64), True)
+        nobody = np.zeros(0, np.int64)
+        return Revealed([], Sets(nobody, nobody), [], lacking, nobody, True)
     classes = classes_of_atoms(history, members)
     equations = equations_of(classes, n_atoms, rng)
     found: dict[bytes, tuple[Longs, int, int]] = {}
     exposed, all_follow = np.zeros(n_atoms, bool), []
-    for candidates in _candidates(classes, lacking, equations):
-        follows = equations.follows(candidates.atoms, candidates.sets, candidates.n_sets)
+    for candidates in _candidates(history, members, classes, lacking, equations):
+        follows = np.ones(candidates.n_sets, bool)
+        if not candidates.certain:
+            follows = equations.follows(candidates.atoms, candidates.sets, candidates.n_sets)
         concerned = np.zeros(candidates.n_sets, bool)
         concerned[candidates.sets[lacking[candidates.atoms]]] = True
         chosen = (follows & concerned)[candidates.sets]
@@ -74,7 +74,9 @@ def differences(history: History, members: Members, lacking: Bools, rng: np.rand
         for its_atoms in _parted(atoms[bad], sets[bad]):
             found.setdefault(its_atoms.tobytes(), (its_atoms, candidates.before, candidates.after))
             exposed[its_atoms] = True
-    return Revealed(_smallest(list(found.values())), all_follow, np.flatnonzero(lacking & ~exposed), equations.decided)
+    undecided = np.flatnonzero(lacking & ~exposed)
+    revealed = _smallest(list(found.values()))
+    return Revealed(revealed, equations.classes, all_follow, exposed, undecided, equations.decided)
 
 
 def _parted(atoms: Longs, sets: Longs) -> list[Longs]:
@@ -92,18 +94,20 @@ def _smallest(sets: list[tuple[Longs, int, int]]) -> list[tuple[Longs, int, int]
     return [sets[at] for at in sorted(set(best.values()))]
 
 
-def _candidates(classes: Sequence[Longs], lacking: Bools, equations: Equations) -> Iterator[Candidates]:
+def _candidates(
+    history: History, members: Members, classes: Sequence[Longs], lacking: Bools, equations: Equations
+) -> Iterator[Candidates]:
     n_atoms, last = len(lacking), len(classes) - 1
     pairs = [(before, after) for after in range(last, 0, -1) for before in range(after - 1, -1, -1)]
     pairs.sort(key=lambda pair: pair[1] - pair[0])  # neighbours first
     for before, after in pairs[:MOST_PAIRS]:
-        yield from _cut_out(classes, before, after)
+        yield from _cut_out(history, members, classes, before, after)
     every = np.arange(n_atoms)
     yield Candidates(every, every, n_atoms, -1, -1)
     yield _cancelling(equations)
     for at, of_atoms in enumerate(classes):
-        inside = np.flatnonzero((of_atoms >= 0) & lacking)
-        yield Candidates(inside, of_atoms[inside], int(of_atoms.max(initial=0)) + 1, at, at)
+        small = inside(np.where(lacking, of_atoms, -1))
+        yield Candidates(*small, small.n_sets, at, at)
 
 
 def _cancelling(equations: Equations) -> Candidates:
@@ -116,7 +120,9 @@ def _cancelling(equations: Equations) -> Candidates:
     return Candidates(atoms, np.tile(np.arange(len(first)), 2), len(first), -1, -1)
 
 
-def _cut_out(classes: Sequence[Longs], before: int, after: int) -> Iterator[Candidates]:
+def _cut_out(
+    history: History, members: Members, classes: Sequence[Longs], before: int, after: int
+) -> Iterator[Candidates]:
     """What two releases cut out."""
     old, new = classes[before], classes[after]
     both = np.flatnonzero((old >= 0) & (new >= 0))
@@ -127,12 +133,17 @@ def _cut_out(classes: Sequence[Longs], before: int, after: int) -> Iterator[Cand
     yield Candidates(joined, component[n_old + new[joined]], n_old + n_new, before, after)
     cells, cell = np.unique(old[both] * max(1, n_new) + new[both], return_inverse=True)
     yield Candidates(both, cell, len(cells), before, after)
-    # What a class of one release has beyond a class of the other: if the common part follows, so does the rest.
+    # What a class of one release has beyond the one that it shares most with: if the common part follows, so does it.
     for here, there in ((old, new), (new, old)):
-        inside = np.flatnonzero(here >= 0)
-        largest = _largest_part(here[inside], there[inside])
-        rest = inside[there[inside] != largest[here[inside]]]
+        present = np.flatnonzero(here >= 0)
+        largest = _largest_part(here[present], there[present])
+        rest = present[there[present] != largest[here[present]]]
         yield Candidates(rest, here[rest], int(here.max(initial=0)) + 1, before, after)
+    in_old = np.where(old >= 0, component[np.maximum(old, 0)], -1) if n_old else old
+    in_new = np.where(new >= 0, component[n_old + np.maximum(new, 0)], -1) if n_new else new
+    for here, there in ((old, new), (new, old), (in_old, in_new), (in_new, in_old)):
+        for rest in surplus(history, members, here, there):
+            yield Candidates(*rest, rest.n_sets, before, after, certain=True)
 
 
 def _largest_part(here: Longs, there: Longs) -> Longs:

@@ -8,7 +8,9 @@ that follows has the sum 0 there, and one that does not hardly ever has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +26,22 @@ PRECISION = 1e-13
 MOST_STEPS = 4_000
 
 
+class Sets(NamedTuple):
+    """Some atoms, and the set that each is in; an atom may be in several."""
+
+    atoms: Longs
+    sets: Longs
+
+    @property
+    def n_sets(self) -> int:
+        return int(self.sets.max(initial=-1)) + 1
+
+
 @dataclass(frozen=True)
 class Equations:
-    """The classes of all releases as sets of atoms, each set once."""
+    """What the classes of all releases leave open."""
 
-    n_atoms: int
-    rows: Longs  # of each entry: the class
-    atoms: Longs  # of each entry: one of its atoms
+    classes: Sets  # each set of atoms that is a class in some release, once
     blind: Floats  # vectors that all classes are orthogonal to, one per row
     decided: bool  # whether they could be computed well enough
 
@@ -50,47 +61,48 @@ def classes_of_atoms(history: History, members: Members) -> list[Longs]:
     return [shown.classes[first] for shown in history.releases]
 
 
-def equations_of(classes: list[Longs], n_atoms: int, rng: np.random.Generator) -> Equations:
-    rows, atoms = _distinct_classes(classes, n_atoms, rng)
-    n_rows = int(rows.max(initial=-1)) + 1
+def equations_of(classes: Sequence[Longs], n_atoms: int, rng: np.random.Generator) -> Equations:
+    distinct = distinct_sets([inside(of_atoms) for of_atoms in classes], n_atoms, rng)
     vectors, decided = [], True
     for _ in range(DRAWS):
-        vector, good = _blind_vector(rows, atoms, n_rows, n_atoms, rng)
+        vector, good = _blind_vector(distinct, n_atoms, rng)
         vectors.append(vector)
         decided &= good
-    return Equations(n_atoms, rows, atoms, np.array(vectors), decided)
+    return Equations(distinct, np.array(vectors), decided)
 
 
-def _distinct_classes(classes: list[Longs], n_atoms: int, rng: np.random.Generator) -> tuple[Longs, Longs]:
-    """Most classes are what they were in the release before: the same atoms make the same equation."""
+def inside(labels: Longs) -> Sets:
+    """The atoms that have a label of at least 0, in sets of those with the same."""
+    present = np.flatnonzero(labels >= 0)
+    return Sets(present, labels[present])
+
+
+def distinct_sets(families: Sequence[Sets], n_atoms: int, rng: np.random.Generator) -> Sets:
+    """All sets of several families, each once. (Most classes are what they were in the release before.)"""
     names = rng.integers(0, 2**63, n_atoms, np.uint64)  # a set is known by the sum of these, modulo 2^64
     known: set[int] = set()
-    all_rows, all_atoms = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    n_rows = 0
-    for of_atoms in classes:
-        present = np.flatnonzero(of_atoms >= 0)
-        present = present[np.argsort(of_atoms[present], kind="stable")]
-        if not len(present):
+    atoms, sets, n_sets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    for family in families:
+        if not len(family.atoms):
             continue
-        ordered = of_atoms[present]
+        order = np.argsort(family.sets, kind="stable")
+        ordered = family.sets[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        sums = np.add.reduceat(names[present], starts).tolist()
+        sums = np.add.reduceat(names[family.atoms[order]], starts).tolist()
         new = np.array([total not in known for total in sums])
         known.update(sums)
-        number = np.cumsum(new) - 1 + n_rows
-        of_entry = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(present))))
+        of_entry = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ordered))))
         kept = new[of_entry]
-        all_rows.append(number[of_entry[kept]])
-        all_atoms.append(present[kept])
-        n_rows += int(new.sum())
-    return np.concatenate(all_rows), np.concatenate(all_atoms)
+        atoms.append(family.atoms[order][kept])
+        sets.append((np.cumsum(new) - 1 + n_sets)[of_entry[kept]])
+        n_sets += int(new.sum())
+    return Sets(np.concatenate(atoms), np.concatenate(sets))
 
 
-def _blind_vector(
-    rows: Longs, atoms: Longs, n_rows: int, n_atoms: int, rng: np.random.Generator
-) -> tuple[Floats, bool]:
+def _blind_vector(classes: Sets, n_atoms: int, rng: np.random.Generator) -> tuple[Floats, bool]:
     """A random vector without its part in the span of the classes: by conjugate gradients."""
     vector = rng.standard_normal(n_atoms)
+    (atoms, rows), n_rows = classes, classes.n_sets
 
     def sums(of_atoms: Floats) -> Floats:
         return np.bincount(rows, of_atoms[atoms], minlength=n_rows).astype(

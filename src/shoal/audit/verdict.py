@@ -114,11 +114,16 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         findings.append(Finding(attack, _people(history, [units]), numbers, units))
 
     if len(history.releases) > 1:
-        revealed = differences(history, members, lacking, np.random.default_rng(SEED))
+        rng = np.random.default_rng(SEED)
+        revealed = differences(history, members, lacking, rng)
         for its_atoms, before, after in revealed.sets:
             found("difference", members.of(its_atoms)[0], before, after)
-        for atom in narrowed(history, members, revealed.follows) if lacking.any() else ():
-            found("intersection", members.of(np.array([atom]))[0])
+        if lacking.any():
+            few, settled = narrowed(history, members, revealed.classes, revealed.follows, rng)
+            for atom in few:
+                found("intersection", members.of(np.array([atom]))[0])
+            for atom in settled[(lacking & ~revealed.exposed)[settled]]:
+                found("difference", members.of(np.array([atom]))[0])
         for exposed_units, before, after in [] if combinations is None else linked(history, combinations):
             found("linking", exposed_units, before, after)
         in_doubt = lacking if not revealed.decided else np.isin(np.arange(members.n_atoms), revealed.undecided)
