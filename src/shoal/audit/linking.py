@@ -18,7 +18,7 @@ Longs = NDArray[np.int64]
 def linked(history: History, combinations: Longs) -> list[tuple[Longs, int, int]]:
     """The units that are linked with fewer than k candidates, for each two releases that follow each other.
 
-    `combinations`: what each unit shows beside its quasi-identifiers, as a number; −1: it has been forgotten.
+    `combinations`: what each unit shows beside its quasi-identifiers, as a number; −1: it is not known, or has changed.
     """
     found = []
     for at, (old, new) in enumerate(zip(history.releases, history.releases[1:], strict=False)):
@@ -34,12 +34,10 @@ def linked(history: History, combinations: Longs) -> list[tuple[Longs, int, int]
 
 
 def _alone(combinations: Longs, classes: Longs) -> NDArray[np.bool_]:
-    """Who shows something in a release that nobody else shows there; nobody, where some have been forgotten."""
-    present = classes >= 0
+    """Who shows something in a release that nobody else shows there, as far as is known."""
+    present = (classes >= 0) & (combinations >= 0)
     shown = combinations[present]
     alone = np.zeros(len(combinations), bool)
-    if (shown < 0).any():
-        return alone
     counts = np.bincount(shown, minlength=int(combinations.max(initial=0)) + 1)
     alone[present] = counts[shown] == 1
     return alone

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit.difference import differences
@@ -58,6 +59,8 @@ class Audit:
     exposed: dict[str, int]  # people, by attack
     undecided: int  # people
     reasons: list[str]
+    in_doubt: Longs = field(repr=False)  # units
+    people_found: pa.Table | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -75,6 +78,25 @@ class Audit:
         """Everybody who comes out. Stays with the holder."""
         every = [finding.units for finding in self.findings]
         return np.unique(np.concatenate(every)) if every else np.zeros(0, np.int64)
+
+    def told(self, keys: Sequence[str | None]) -> Audit:
+        """The same with `people_found`, for the holder's eyes alone: a key, and the attack (or `undecided`).
+
+        `keys`: of the units; None of those who have been deleted, who are not in it.
+        """
+        rows = {
+            (keys[unit], attack)
+            for attack, units in [
+                *((finding.attack, finding.units) for finding in self.findings),
+                ("undecided", self.in_doubt),
+            ]
+            for unit in units.tolist()
+            if keys[unit] is not None
+        }
+        ordered = sorted(rows, key=lambda row: (row[1], str(row[0])))
+        columns = {"key": [key for key, _ in ordered], "attack": [attack for _, attack in ordered]}
+        types = pa.schema([("key", pa.string()), ("attack", pa.string())])
+        return replace(self, people_found=pa.table(columns, schema=types))
 
     def facts(self) -> dict[str, Any]:
         """The same for a program, without anybody's key."""
@@ -144,6 +166,7 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         exposed=exposed,
         undecided=n_undecided,
         reasons=_reasons(findings, exposed, n_undecided),
+        in_doubt=open_ones,
     )
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.addresses import A_PATH, may_be_address
+from shoal.audit import Audit
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.change import Change
@@ -39,6 +40,7 @@ from shoal.vault.lifecycle.open import Opened, open_vault
 from shoal.vault.lifecycle.rebase import rebase_vault
 from shoal.vault.private_files import check_private, write_private
 from shoal.vault.releases import history
+from shoal.vault.releases.audited import audit_vault
 from shoal.vault.releases.diff import difference
 from shoal.vault.releases.prepare import prepare
 from shoal.vault.releases.publish import recover, store_and_write, store_release
@@ -309,6 +311,14 @@ class Vault:
         """What has become of one release in another."""
         with self._reading() as connection:
             return difference(connection, before, after, self.where)
+
+    def audit(self, progress: Progress = SILENT) -> Audit:
+        """What the releases so far say together, and none of them alone.
+
+        `people_found` of what it returns says who comes out, by key. It stays with the holder.
+        """
+        with self._reading() as connection:
+            return audit_vault(connection, self.where, progress)
 
     def check(self, progress: Progress = SILENT) -> Checked:
         """Look at everything that is stored."""
