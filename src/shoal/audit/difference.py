@@ -34,6 +34,7 @@ class Candidates(NamedTuple):
     before: int
     after: int
     certain: bool = False  # they follow, and not by a sum
+    first: bool = False  # the simplest ones: to be looked at even if those concerned are exposed already
 
 
 class Revealed(NamedTuple):
@@ -58,11 +59,14 @@ def differences(history: History, members: Members, lacking: Bools, rng: np.rand
     found: dict[bytes, tuple[Longs, int, int]] = {}
     exposed, all_follow = np.zeros(n_atoms, bool), []
     for candidates in _candidates(history, members, classes, lacking, equations):
+        open_ones = lacking if candidates.first else lacking & ~exposed
+        if not open_ones.any():
+            break
         follows = np.ones(candidates.n_sets, bool)
         if not candidates.certain:
             follows = equations.follows(candidates.atoms, candidates.sets, candidates.n_sets)
         concerned = np.zeros(candidates.n_sets, bool)
-        concerned[candidates.sets[lacking[candidates.atoms]]] = True
+        concerned[candidates.sets[open_ones[candidates.atoms]]] = True
         chosen = (follows & concerned)[candidates.sets]
         if not chosen.any():
             continue
@@ -97,17 +101,20 @@ def _smallest(sets: list[tuple[Longs, int, int]]) -> list[tuple[Longs, int, int]
 def _candidates(
     history: History, members: Members, classes: Sequence[Longs], lacking: Bools, equations: Equations
 ) -> Iterator[Candidates]:
-    n_atoms, last = len(lacking), len(classes) - 1
-    pairs = [(before, after) for after in range(last, 0, -1) for before in range(after - 1, -1, -1)]
+    every = np.arange(len(lacking))
+    pairs = [(before, after) for after in range(len(classes)) for before in range(after)]
     pairs.sort(key=lambda pair: pair[1] - pair[0])  # neighbours first
-    for before, after in pairs[:MOST_PAIRS]:
-        yield from _cut_out(history, members, classes, before, after)
-    every = np.arange(n_atoms)
-    yield Candidates(every, every, n_atoms, -1, -1)
+    for before, after in pairs[: len(classes) - 1]:
+        for candidates in _cut_out(classes, before, after):
+            yield candidates._replace(first=True)
+    yield Candidates(every, every, len(every), -1, -1, first=True)
     yield _cancelling(equations)
     for at, of_atoms in enumerate(classes):
         small = inside(np.where(lacking, of_atoms, -1))
         yield Candidates(*small, small.n_sets, at, at)
+    for before, after in pairs[:MOST_PAIRS]:
+        yield from _cut_out(classes, before, after)
+        yield from _surplus(history, members, classes, before, after)
 
 
 def _cancelling(equations: Equations) -> Candidates:
@@ -120,9 +127,7 @@ def _cancelling(equations: Equations) -> Candidates:
     return Candidates(atoms, np.tile(np.arange(len(first)), 2), len(first), -1, -1)
 
 
-def _cut_out(
-    history: History, members: Members, classes: Sequence[Longs], before: int, after: int
-) -> Iterator[Candidates]:
+def _cut_out(classes: Sequence[Longs], before: int, after: int) -> Iterator[Candidates]:
     """What two releases cut out."""
     old, new = classes[before], classes[after]
     both = np.flatnonzero((old >= 0) & (new >= 0))
@@ -139,6 +144,16 @@ def _cut_out(
         largest = _largest_part(here[present], there[present])
         rest = present[there[present] != largest[here[present]]]
         yield Candidates(rest, here[rest], int(here.max(initial=0)) + 1, before, after)
+
+
+def _surplus(
+    history: History, members: Members, classes: Sequence[Longs], before: int, after: int
+) -> Iterator[Candidates]:
+    """What the classes of two releases, and their components, have more of than the other release accounts for."""
+    old, new = classes[before], classes[after]
+    both = np.flatnonzero((old >= 0) & (new >= 0))
+    n_old, n_new = int(old.max(initial=-1)) + 1, int(new.max(initial=-1)) + 1
+    component = _components(old[both], new[both], n_old, n_new)
     in_old = np.where(old >= 0, component[np.maximum(old, 0)], -1) if n_old else old
     in_new = np.where(new >= 0, component[n_old + np.maximum(new, 0)], -1) if n_new else new
     for here, there in ((old, new), (new, old), (in_old, in_new), (in_new, in_old)):

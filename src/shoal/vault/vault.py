@@ -312,13 +312,32 @@ class Vault:
         with self._reading() as connection:
             return difference(connection, before, after, self.where)
 
-    def audit(self, progress: Progress = SILENT) -> Audit:
+    def audit(
+        self,
+        output: str | Path | None = None,
+        *,
+        including_next: bool = False,
+        force: bool = False,
+        progress: Progress = SILENT,
+    ) -> Audit:
         """What the releases so far say together, and none of them alone.
 
-        `people_found` of what it returns says who comes out, by key. It stays with the holder.
+        `including_next`: and what they would with one more, of the vault as it is now. `people_found` of what this
+        returns says who comes out, by key and attack. It stays with the holder; `output` is as for `groups`.
         """
-        with self._reading() as connection:
-            return audit_vault(connection, self.where, progress)
+        found: list[Audit] = []
+
+        def made() -> pa.Table:
+            candidate = None
+            if including_next:
+                with self._writing(progress) as state:
+                    candidate = prepare(self._store, state, progress, even_if_unchanged=True, strict=False)
+            with self._reading() as connection:
+                found.append(audit_vault(connection, self.where, progress, candidate))
+            return found[0].people_found
+
+        self._for_holder(made, output, force=force)
+        return found[0]
 
     def check(self, progress: Progress = SILENT) -> Checked:
         """Look at everything that is stored."""

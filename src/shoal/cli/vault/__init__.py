@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shoal.cli.vault import care, changes, export, making, releases
+from shoal.cli.vault import audit, care, changes, export, making, releases
 
 PANEL = "Vault: a table that changes"
 
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
         releases.releases,
         releases.release,
         releases.diff,
+        audit.audit,
         export.groups,
         export.export,
         care.check,

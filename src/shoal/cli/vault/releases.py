@@ -70,6 +70,10 @@ def publish(
         screen.print(f"[bold green]✓[/] Release {made.number}: {_extent(made)}.")
         _show_loss(made)
         _show_place(made, output, named(vault))
+        if made.number and made.number > 1:
+            screen.print(
+                f"What it says together with those before: shoal audit {named(vault)}", soft_wrap=True, markup=False
+            )
 
 
 @command

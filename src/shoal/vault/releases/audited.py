@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from shoal.audit import Audit, History, Shown, audit_history
 from shoal.progress import Progress
 from shoal.schema import Role, Schema
-from shoal.vault.releases.snapshots import class_numbers, labels_at
+from shoal.vault.releases.prepare import Publication
+from shoal.vault.releases.snapshots import GroupLabels, class_numbers, labels_at
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.store import tables
@@ -33,8 +34,10 @@ Longs = NDArray[np.int64]
 FOREVER = np.iinfo(np.int64).max
 
 
-def audit_vault(connection: sa.Connection, where: str, progress: Progress) -> Audit:
-    """What the releases of a vault say together."""
+def audit_vault(
+    connection: sa.Connection, where: str, progress: Progress, candidate: Publication | None = None
+) -> Audit:
+    """What the releases of a vault say together; with one more, if it is given."""
     for part in ("releases", "memberships", "classes", "past"):
         check_part(connection, part, where)
     check_records(connection, ["keys", "values", "groups"], where)
@@ -54,18 +57,25 @@ def audit_vault(connection: sa.Connection, where: str, progress: Progress) -> Au
     rows = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)).order_by(releases.c.number))
     progress.stage("reading releases", len(rows))
     for row in rows:
-        there = stays.at(row["version"])
         labels = labels_at(connection, row["version"], where)
-        (numbers,) = class_numbers(labels)
-        at = labels.at(there.groups)
-        # Of a group that nobody is left of it is forgotten what it looked like: a class of its own.
-        classes = np.where(at < 0, -1 - there.groups, numbers[at] if len(numbers) else 0)
-        shown = np.full(len(units.people), -1, np.int64)
-        shown[units.of(there.ids)] = np.unique(classes, return_inverse=True)[1]
-        history.show(Shown(row["number"], shown))
+        history.show(Shown(row["number"], _classes(units, stays.at(row["version"]), labels)))
         progress.advance(1)
+    if candidate is not None:
+        there = stays.at(candidate.row["version"])
+        history.show(Shown(candidate.row["number"], _classes(units, there, candidate.labels)))
     found = audit_history(history, units.combinations, progress)
     return found.told(units.keys)
+
+
+def _classes(units: _Units, there: _Stays, labels: GroupLabels) -> Longs:
+    """The class of each unit in a release, or −1."""
+    (numbers,) = class_numbers(labels)
+    at = labels.at(there.groups)
+    # Of a group that nobody is left of it is forgotten what it looked like: a class of its own.
+    classes = np.where(at < 0, -1 - there.groups, numbers[at] if len(numbers) else 0)
+    shown = np.full(len(units.people), -1, np.int64)
+    shown[units.of(there.ids)] = np.unique(classes, return_inverse=True)[1]
+    return shown
 
 
 def _references(epoch: Epoch) -> dict[str, dict[str, float]]:
