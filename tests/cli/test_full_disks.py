@@ -41,6 +41,7 @@ AT_WORK = {
     "releases": "releases vault",
     "release": "release vault 1 -o new.csv",
     "diff": "diff vault 1 2",
+    "audit": "audit vault",
     "groups": "groups vault -o new.csv",
     "export": "export vault -o new.csv",
     "check": "check vault",
