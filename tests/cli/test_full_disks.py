@@ -110,7 +110,7 @@ def test_every_command_says_that_the_disk_is_full(name: str, folder: Path) -> No
     code, said = ends(AT_WORK[name], "> /dev/full", folder)
     assert code == 2
     assert said.count("Error: ") == 1
-    if name != "papers":
+    if name not in ("papers", "audit"):  # the answer of `audit` is no here: then nothing is said of work
         assert said.endswith(
             "Error: standard output could not be written: No space left on device. "
             "Only what the command had to say is lost: its work is done."
