@@ -176,6 +176,7 @@ def _not_written(problem: OSError, path: Path) -> OutputError:
 def _write_table(table: pa.Table, part: Path, path: Path) -> None:
     try:
         if path.suffix.lower() == ".parquet":
+            _check_moments(table)
             # store_schema=False: the Arrow schema that would be stored can name where the data came from.
             pq.write_table(table, part, compression=PARQUET_COMPRESSION, store_schema=False)
         else:
@@ -184,6 +185,13 @@ def _write_table(table: pa.Table, part: Path, path: Path) -> None:
     except pa.ArrowException:  # its message may quote a value
         pass
     raise OutputError(f"a column holds values that {path.suffix} cannot express.", file=str(path))
+
+
+def _check_moments(table: pa.Table) -> None:
+    """Parquet has no whole seconds: they become milliseconds, of which older Arrows have been seen to lose some."""
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type) and column.type.unit == "s":
+            column.cast(pa.timestamp("ms", column.type.tz))
 
 
 def _write_csv(table: pa.Table, part: Path) -> None:
