@@ -1,12 +1,14 @@
-"""Arrays with room to grow."""
+"""Arrays with room to grow, with named fields, and runs of their entries."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 A = TypeVar("A", bound=np.ndarray[Any, Any])
+Longs = NDArray[np.int64]
 
 
 def grow(array: A, size: int, fill: int = 0) -> A:
@@ -28,3 +30,10 @@ def row_type(fields: list[Any]) -> np.dtype[Any]:
     if taken:
         raise ValueError(f"A field cannot be named {taken[0]!r}: numpy's rows have an attribute of that name.")
     return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
+def runs(starts: Longs, lengths: Longs) -> tuple[Longs, Longs]:
+    """The indices start, start + 1, … of each run, one after the other; and at which run each is."""
+    at = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts, lengths) + within, at

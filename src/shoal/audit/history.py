@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import runs
 from shoal.privacy.requirements import Rule
 from shoal.verify.models import Values, count, reached, satisfied
 
@@ -37,10 +38,8 @@ class Members(NamedTuple):
 
     def of(self, atoms: Longs) -> tuple[Longs, Longs]:
         """The units of these atoms, and at which of the atoms each is."""
-        lengths = self.starts[atoms + 1] - self.starts[atoms]
-        at = np.repeat(np.arange(len(atoms)), lengths)
-        within = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return self.units[np.repeat(self.starts[atoms], lengths) + within], at
+        index, at = runs(self.starts[atoms], self.starts[atoms + 1] - self.starts[atoms])
+        return self.units[index], at
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import runs
 from shoal.audit.equations import Sets, distinct_sets
 from shoal.audit.history import History, Members
 
@@ -75,16 +76,14 @@ class _Bounds:
         atoms, sets = known.atoms[order], known.sets[order]
         first = np.flatnonzero(np.diff(atoms, prepend=-1))
         base, lengths = sets[first], n_values[sets[first]]
-        self.atoms = np.repeat(atoms[first], lengths)
-        within = np.arange(len(self.atoms)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        self.values = keys[np.repeat(starts[base], lengths) + within] % width
+        key, at_first = runs(starts[base], lengths)
+        self.atoms, self.values = atoms[first][at_first], keys[key] % width
 
         # Each entry stands in the sum of each of its atom's sets.
         n_sets = np.diff(np.append(first, len(atoms)))
-        repeated = np.repeat(n_sets, lengths)
-        self.entries = np.repeat(np.arange(len(self.atoms)), repeated)
-        offset = np.arange(len(self.entries)) - np.repeat(np.cumsum(repeated) - repeated, repeated)
-        wanted = sets[np.repeat(np.repeat(first, lengths), repeated) + offset] * width + self.values[self.entries]
+        repeated = n_sets[at_first]
+        of_atom, self.entries = runs(first[at_first], repeated)
+        wanted = sets[of_atom] * width + self.values[self.entries]
         found = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
         there = keys[found] == wanted if len(keys) else np.zeros(0, bool)
         self.sums = np.where(there, found, len(keys))  # the last: a value that a set does not have

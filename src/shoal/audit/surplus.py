@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import runs
 from shoal.audit.equations import Sets
 from shoal.audit.history import History, Members
 
@@ -41,9 +42,7 @@ def surplus(history: History, members: Members, here: Longs, there: Longs) -> It
         keys, counts = np.unique((present * width + values.numbers[units])[present >= 0], return_counts=True)
         others, there_counts = np.unique((other * width + values.numbers[units])[other >= 0], return_counts=True)
         starts = np.searchsorted(keys, first * width)
-        lengths = np.searchsorted(keys, (first + 1) * width) - starts
-        pair = np.repeat(np.arange(len(first)), lengths)
-        entry = np.repeat(starts, lengths) + np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        entry, pair = runs(starts, np.searchsorted(keys, (first + 1) * width) - starts)
         wanted = second[pair] * width + keys[entry] % width
         found = np.minimum(np.searchsorted(others, wanted), max(0, len(others) - 1))
         accounted = np.where(others[found] == wanted, there_counts[found], 0) if len(others) else 0
@@ -55,9 +54,7 @@ def _outside(here: Longs, there: Longs, first: Longs, second: Longs) -> Sets:
     """The atoms of each set here that are not in the set there that it is held against."""
     order = np.argsort(here, kind="stable")
     starts = np.searchsorted(here[order], first)
-    lengths = np.searchsorted(here[order], first, side="right") - starts
-    pair = np.repeat(np.arange(len(first)), lengths)
-    entry = np.repeat(starts, lengths) + np.arange(len(pair)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    entry, pair = runs(starts, np.searchsorted(here[order], first, side="right") - starts)
     atoms = order[entry]
     outside = there[atoms] != second[pair]
     return Sets(atoms[outside], pair[outside])
