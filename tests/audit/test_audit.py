@@ -94,6 +94,16 @@ def test_whoever_can_have_one_value_only_is_found_or_in_doubt(made: tuple[Releas
         assert certain <= set(audit.exposed_units().tolist())
 
 
+@given(histories(), st.permutations(range(3)))
+def test_it_does_not_matter_how_classes_are_numbered(
+    made: tuple[Releases, list[int], int], renamed: Sequence[int]
+) -> None:
+    releases, values, k = made
+    others = [[None if one is None else renamed[one] for one in release] for release in releases]
+    audits = [audit_history(history_of(some, values, k, TWO_VALUES)) for some in (releases, others)]
+    assert audits[0].facts() == audits[1].facts()
+
+
 def test_one_who_leaves_alone_comes_out() -> None:
     releases: Releases = [[0] * 6, [0] * 5 + [None]]
     audit = audit_history(history_of(releases, [0, 1, 0, 1, 0, 1], 3))

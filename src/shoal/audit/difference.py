@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.audit.equations import Equations, Sets, classes_of_atoms, equations_of, inside
 from shoal.audit.history import History, Members
-from shoal.audit.surplus import surplus
+from shoal.audit.surplus import outside, surplus
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -138,12 +138,10 @@ def _cut_out(classes: Sequence[Longs], before: int, after: int) -> Iterator[Cand
     yield Candidates(joined, component[n_old + new[joined]], n_old + n_new, before, after)
     cells, cell = np.unique(old[both] * max(1, n_new) + new[both], return_inverse=True)
     yield Candidates(both, cell, len(cells), before, after)
-    # What a class of one release has beyond the one that it shares most with: if the common part follows, so does it.
-    for here, there in ((old, new), (new, old)):
-        present = np.flatnonzero(here >= 0)
-        largest = _largest_part(here[present], there[present])
-        rest = present[there[present] != largest[here[present]]]
-        yield Candidates(rest, here[rest], int(here.max(initial=0)) + 1, before, after)
+    # What a class of one release has beyond a class of the other: if the common part follows, so does the rest.
+    first, second = cells // max(1, n_new), cells % max(1, n_new)
+    for rest in (outside(old, new, first, second), outside(new, old, second, first)):
+        yield Candidates(*rest, len(cells), before, after)
 
 
 def _surplus(
@@ -159,16 +157,6 @@ def _surplus(
     for here, there in ((old, new), (new, old), (in_old, in_new), (in_new, in_old)):
         for rest in surplus(history, members, here, there):
             yield Candidates(*rest, rest.n_sets, before, after, certain=True)
-
-
-def _largest_part(here: Longs, there: Longs) -> Longs:
-    """For each class here: the class there with which it has most atoms in common."""
-    width = int(there.max(initial=-1)) + 2
-    cells, counts = np.unique(here * width + there + 1, return_counts=True)
-    largest = np.full(int(here.max(initial=-1)) + 1, -2)
-    order = np.argsort(counts, kind="stable")  # the largest is written last
-    largest[cells[order] // width] = cells[order] % width - 1
-    return largest
 
 
 def _components(old: Longs, new: Longs, n_old: int, n_new: int) -> Longs:

@@ -66,16 +66,13 @@ class History:
 
     def show(self, shown: Shown) -> None:
         """One more release."""
-        width = int(shown.classes.max(initial=ABSENT)) + 2
-        self.atoms = np.unique(self.atoms * width + shown.classes + 1, return_inverse=True)[1]
-        self.releases.append(shown)
-
-    def with_candidate(self, shown: Shown) -> History:
-        """The same history, as it would be with one more release."""
-        after = History(self.k, self.rules, self.people, self.values, self.known, self.references, self.by_people)
-        after.atoms, after.releases = self.atoms, list(self.releases)
-        after.show(shown)
-        return after
+        _, first, numbers = np.unique(shown.classes, return_index=True, return_inverse=True)
+        # By their first units: what is found must not depend on how somebody has numbered the classes.
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        classes = np.where(shown.classes < 0, ABSENT, rank[numbers])
+        self.atoms = np.unique(self.atoms * (len(first) + 1) + classes + 1, return_inverse=True)[1]
+        self.releases.append(Shown(shown.number, classes))
 
     def members(self) -> Members:
         order = np.argsort(self.atoms, kind="stable")

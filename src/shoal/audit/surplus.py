@@ -47,14 +47,14 @@ def surplus(history: History, members: Members, here: Longs, there: Longs) -> It
         found = np.minimum(np.searchsorted(others, wanted), max(0, len(others) - 1))
         accounted = np.where(others[found] == wanted, there_counts[found], 0) if len(others) else 0
         more = np.bincount(pair, np.maximum(0, counts[entry] - accounted), minlength=len(first))
-        yield _outside(here, there, first[more == rest], second[more == rest])
+        yield outside(here, there, first[more == rest], second[more == rest])
 
 
-def _outside(here: Longs, there: Longs, first: Longs, second: Longs) -> Sets:
+def outside(here: Longs, there: Longs, first: Longs, second: Longs) -> Sets:
     """The atoms of each set here that are not in the set there that it is held against."""
     order = np.argsort(here, kind="stable")
     starts = np.searchsorted(here[order], first)
     entry, pair = runs(starts, np.searchsorted(here[order], first, side="right") - starts)
     atoms = order[entry]
-    outside = there[atoms] != second[pair]
-    return Sets(atoms[outside], pair[outside])
+    beyond = there[atoms] != second[pair]
+    return Sets(atoms[beyond], pair[beyond])
