@@ -9,6 +9,7 @@
     │   └── ParameterError       k, a method, a measure or an option is out of range or unknown
     ├── OutputError              the result cannot be written where it was asked for
     ├── VerificationError        the independent check said no; the release was not made
+    │   └── AuditError           together with those before, the release would give somebody away; it was not published
     ├── Unchanged                nothing has changed since the last release; a second one was not made
     ├── VaultError               a vault cannot be opened, read or written: no vault, damaged, newer, disk full
     │   └── VaultBusy            another process is changing the vault
@@ -158,6 +159,10 @@ class OutputError(ShoalError):
 
 class VerificationError(ShoalError):
     """The independent check said no; the release was not made."""
+
+
+class AuditError(VerificationError):
+    """Together with those before, the release would say what none of them says alone; it was not published."""
 
 
 class Unchanged(ShoalError):

@@ -60,7 +60,9 @@ class Audit:
     undecided: int  # people
     reasons: list[str]
     in_doubt: Longs = field(repr=False)  # units
+    people_of: Longs = field(repr=False)  # whose each unit is
     people_found: pa.Table | None = field(default=None, repr=False)
+    earlier: Audit | None = field(default=None, repr=False)  # of releases before these, with units of their own
 
     @property
     def ok(self) -> bool:
@@ -72,7 +74,14 @@ class Audit:
     @property
     def worst(self) -> Finding | None:
         """The one with the fewest people."""
-        return min(self.findings, key=lambda finding: finding.people, default=None)
+        findings = [*self.findings, *([] if self.earlier is None else self.earlier.findings)]
+        return min(findings, key=lambda finding: finding.people, default=None)
+
+    @property
+    def people_exposed(self) -> int:
+        """How many people come out, by whatever attack."""
+        before = 0 if self.earlier is None else self.earlier.people_exposed
+        return before + len(np.unique(self.people_of[self.exposed_units()]))
 
     def exposed_units(self) -> Longs:
         """Everybody who comes out. Stays with the holder."""
@@ -98,6 +107,22 @@ class Audit:
         types = pa.schema([("key", pa.string()), ("attack", pa.string())])
         return replace(self, people_found=pa.table(columns, schema=types))
 
+    def and_also(self, earlier: Audit) -> Audit:
+        """This, and what an audit of other releases found: of those before, which no later one adds anything to."""
+        if not earlier.releases:
+            return self
+        tables = [one.people_found for one in (self, earlier) if one.people_found is not None]
+        return replace(
+            self,
+            releases=self.releases + earlier.releases,
+            smallest=min(self.smallest, earlier.smallest),
+            exposed={attack: people + earlier.exposed[attack] for attack, people in self.exposed.items()},
+            undecided=self.undecided + earlier.undecided,
+            reasons=[*self.reasons, *earlier.reasons],
+            earlier=earlier,
+            people_found=pa.concat_tables(tables) if tables else None,
+        )
+
     def facts(self) -> dict[str, Any]:
         """The same for a program, without anybody's key."""
         worst = self.worst
@@ -107,7 +132,7 @@ class Audit:
             "k": self.k,
             "atoms": self.atoms,
             "smallest_atom": self.smallest,
-            "findings": len(self.findings),
+            "findings": len(self.findings) + (0 if self.earlier is None else len(self.earlier.findings)),
             "exposed": self.exposed,
             "undecided": self.undecided,
             "worst": None if worst is None else worst.in_words(),
@@ -167,6 +192,7 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         undecided=n_undecided,
         reasons=_reasons(findings, exposed, n_undecided),
         in_doubt=open_ones,
+        people_of=history.people,
     )
 
 

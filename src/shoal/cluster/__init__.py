@@ -20,7 +20,7 @@ from shoal.errors import InternalError, ParameterError, one_of, whole_number
 from shoal.optimize import check_optimizer, optimized
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule, check_k
-from shoal.privacy.sensitive import sensitive_column
+from shoal.privacy.sensitive import Distribution, sensitive_column
 from shoal.progress import SILENT, Progress, announced
 from shoal.records.encode import Records
 from shoal.schema import Role
@@ -165,18 +165,20 @@ def cluster(
     progress: Progress = SILENT,
     options: Mapping[str, object] | None = None,
     optimize: str | None = None,
+    reference: Mapping[str, Distribution] | None = None,
 ) -> Partition:
     """Partition the records into groups of at least k that satisfy the rules; `optimize` it afterwards, if asked to.
 
     A method keeps the rules as far as its paper says how; groups that do not satisfy them are mended afterwards (see
-    `repair.py`), and k is counted in people where the schema says whose record it is.
+    `repair.py`), and k is counted in people where the schema says whose record it is. `reference`: what closeness is
+    measured against, by column; unsaid, these records' own distribution.
 
     Guarantee: the partition that is returned is publishable (every group has at least k records or people, and
     satisfies every rule), and the same records, arguments and seed give the same partition.
     """
     options = dict(options or {})
     check_parameters(k, method, measure, options, seed, optimize)
-    privacy = Privacy.of(records, k, rules)
+    privacy = Privacy.of(records, k, rules, reference=reference, quiet=reference is not None)
     progress.stage("loading the kernels")
     with announced(progress):
         privacy.check_feasible()

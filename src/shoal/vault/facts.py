@@ -64,6 +64,11 @@ class Status(Fact):
     deleted_since: int
     source_position: str | None
     keys_hashed: bool
+    republication: str  # none, audit or safe: what is made of releases that follow others
+    max_hold: int | str | None  # of safe: how long somebody waits at most
+    vacancies: str  # of safe: single, pairs or off
+    waiting: int  # of safe: records that the last release does not show
+    ghosts: int  # of safe: published rows that nobody holds any more
     size: int | None  # bytes on disk, where that can be told
 
 
@@ -83,6 +88,8 @@ class Entry(Fact):
     file: str | None  # where it was written to
     sha256: str
     erased: int  # rows of people who have been deleted since: they cannot be rebuilt
+    republication: str  # none, audit or safe
+    accepted: int  # people who come out by it and those before, as was known and accepted when it was published
 
 
 @dataclass(frozen=True)

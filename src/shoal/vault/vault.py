@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from shoal.addresses import A_PATH, may_be_address
 from shoal.audit import Audit
+from shoal.cohorts.vacancies import VACANCIES
 from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.change import Change
@@ -42,7 +43,8 @@ from shoal.vault.private_files import check_private, write_private
 from shoal.vault.releases import history
 from shoal.vault.releases.audited import audit_vault
 from shoal.vault.releases.diff import difference
-from shoal.vault.releases.prepare import prepare
+from shoal.vault.releases.gate import hold_against_history, refuse_leaving_safe
+from shoal.vault.releases.prepare import Publication, prepare
 from shoal.vault.releases.publish import recover, store_and_write, store_release
 from shoal.vault.releases.status import status_of
 from shoal.vault.state.epoch import read_epoch
@@ -50,6 +52,7 @@ from shoal.vault.state.follow import follow
 from shoal.vault.state.load import load as load_state
 from shoal.vault.state.originals import originals
 from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.state.republication import AUDIT, DEFAULT_MODE, SAFE, Republication, new_republication
 from shoal.vault.state.schema_json import schema_facts
 from shoal.vault.state.state import State
 from shoal.vault.store.damage import readable
@@ -99,6 +102,9 @@ class Vault:
         method: str | None = None,
         measure: str = "il",
         maintainer: str = DEFAULT_MAINTAINER,
+        republication: str = DEFAULT_MODE,
+        max_hold: int | str | None = None,
+        vacancies: str = VACANCIES[0],
         seed: int | None = None,
         key_secret: str | bytes | None = None,
         strict: bool = False,
@@ -112,11 +118,17 @@ class Vault:
         the first groups (the maintainer's own if unsaid). `key_secret`: keys are stored as keyed hashes, and whoever
         changes records needs it again. The rest is as for `shoal.anonymize`. `dry_run`: everything is tried in memory.
 
+        `republication`: what is made of releases that follow others (`docs/safe.md`). "audit" refuses one that would say,
+        together with those before, what none of them says alone. "safe" makes releases that never do: newcomers wait for
+        company, at most `max_hold` releases (or days, as "30d"), and may take the places of people who have left
+        (`vacancies`: "single", "pairs" or "off"). "none" looks at each release alone.
+
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
         _check_wait(wait)
         requirements = Requirements(k, l, t, diversity, c, alpha)
-        held_to = HeldTo(requirements, measure, maintainer, method, seed)
+        choice = new_republication(republication, max_hold, vacancies)
+        held_to = HeldTo(requirements, measure, maintainer, method, seed, choice)
         described = schema if isinstance(schema, Schema) else Schema.load(schema)
         rows = None if data is None else _given(data)
         made = create_vault(where, described, held_to, rows, key_secret, progress, dry_run=dry_run, strict=strict)
@@ -331,7 +343,9 @@ class Vault:
             candidate = None
             if including_next:
                 with self._writing(progress) as state:
-                    candidate = prepare(self._store, state, progress, even_if_unchanged=True, strict=False)
+                    with self._reading() as connection:
+                        choice = Republication.from_row(vault_row(connection, self.where))
+                    candidate = prepare(self._store, state, choice, progress, even_if_unchanged=True, strict=False)
             with self._reading() as connection:
                 found.append(audit_vault(connection, self.where, progress, candidate))
             return found[0].people_found
@@ -447,6 +461,10 @@ class Vault:
         self,
         output: str | Path | None = None,
         *,
+        republication: str | None = None,
+        max_hold: int | str | None = None,
+        vacancies: str | None = None,
+        accept_findings: bool = False,
         even_if_unchanged: bool = False,
         strict: bool = False,
         neutralize_formulas: bool = False,
@@ -454,11 +472,14 @@ class Vault:
         dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> Release:
-        """Recode, verify, store, and write to `output` (.csv or .parquet, its manifest beside it) if one is given.
+        """Recode, verify, audit, store, and write to `output` (.csv or .parquet, its manifest beside it) if one is given.
 
+        `republication`, `max_hold`, `vacancies`: another choice for the vault, from this release on: see `create`.
+        `accept_findings`: publish although the audit finds somebody; history and manifest say so.
         `strict` refuses columns that would act as keys; `neutralize_formulas` is that of `Release.write`.
 
-        Guarantee: the release has passed `shoal.verify`, and is in the history when this returns. If it raises,
+        Guarantee: the release has passed `shoal.verify`, and is in the history when this returns; together with those
+        before it says of nobody what it does not say alone, as far as `republication` asks for that. If it raises,
         neither the history nor the disk has anything of it. (Should the file not get its name at the last moment,
         because it is taken or the disk fails, the release is in the history, and the error says so.)
         """
@@ -466,7 +487,14 @@ class Vault:
         if path is not None:
             check_target(path, force=force, sources=self._sources())
         with self._writing(progress) as state:
-            publication = prepare(self._store, state, progress, even_if_unchanged=even_if_unchanged, strict=strict)
+            publication = self._prepared(
+                state,
+                progress,
+                (republication, max_hold, vacancies),
+                even_if_unchanged=even_if_unchanged,
+                strict=strict,
+                accept_findings=accept_findings,
+            )
             if not dry_run and path is None:
                 store_release(self._store, publication, progress)
             elif not dry_run and path is not None:
@@ -474,6 +502,36 @@ class Vault:
                     self._store, publication, path, progress, force=force, neutralize_formulas=neutralize_formulas
                 )
             return publication.release
+
+    def _prepared(
+        self,
+        state: State,
+        progress: Progress,
+        other: tuple[str | None, int | str | None, str | None],
+        *,
+        even_if_unchanged: bool,
+        strict: bool,
+        accept_findings: bool,
+    ) -> Publication:
+        """The next release, and nothing stands in its way. `other`: another choice for the vault."""
+        with self._reading() as connection:
+            before = Republication.from_row(vault_row(connection, self.where))
+            choice = before.changed(*other)
+            if before.mode == SAFE != choice.mode:
+                refuse_leaving_safe(connection, self.where)
+        publication = prepare(
+            self._store,
+            state,
+            choice,
+            progress,
+            even_if_unchanged=even_if_unchanged,
+            strict=strict,
+            switching=choice.mode != before.mode,
+        )
+        if choice.mode == AUDIT:
+            with self._reading() as connection:
+                hold_against_history(connection, self.where, publication, progress, accept=accept_findings)
+        return publication
 
     def rebase(
         self,
@@ -490,10 +548,14 @@ class Vault:
         measure: str | None = None,
         maintainer: str | None = None,
         seed: int | None = None,
+        break_guarantee: bool = False,
         dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> Rebased:
         """Begin a new epoch: groups from scratch, domains and frequencies from the records as they are now.
+
+        Where releases are safe together ("safe"), those of the new epoch are not with those before: that wants
+        `break_guarantee`.
 
         What is not given stays as it was; of l, t, diversity, c and alpha, if one is given all are replaced, and
         `clear_rules` drops them.
@@ -513,7 +575,9 @@ class Vault:
             "seed": seed,
         }
         with self._writing(progress, load=False):
-            state, rebased = rebase_vault(self._store, changes, progress, dry_run=dry_run)
+            state, rebased = rebase_vault(
+                self._store, changes, progress, break_guarantee=break_guarantee, dry_run=dry_run
+            )
             if not dry_run:
                 self._state, self._epoch = state, state.epoch
             return rebased

@@ -103,6 +103,13 @@ def rebase(
     maintainer: Annotated[
         str | None, typer.Option(help=f"How groups follow changes: {', '.join(MAINTAINERS)}.")
     ] = None,
+    break_guarantee: Annotated[
+        bool,
+        typer.Option(
+            "--break-guarantee",
+            help="Also where releases are safe together: those of the new epoch are not with those before.",
+        ),
+    ] = False,
     seed: Seed = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
@@ -127,6 +134,7 @@ def rebase(
             measure=measure,
             maintainer=maintainer,
             seed=seed,
+            break_guarantee=break_guarantee,
             dry_run=dry_run,
             progress=bar,
         )

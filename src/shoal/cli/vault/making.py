@@ -20,20 +20,26 @@ from shoal.cli.vault.options import (
     WAIT,
     DryRun,
     Maintainer,
+    MaxHold,
     Measure,
     Method,
     NewVault,
+    Republication,
     SecretFile,
     Seed,
+    Vacancies,
     VaultPlace,
     Wait,
+    hold,
     key_secret,
     moment,
     named,
     opened,
 )
+from shoal.cohorts.vacancies import VACANCIES
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.vault.facts import Status
+from shoal.vault.state.republication import DEFAULT_MODE
 
 
 @command
@@ -63,6 +69,9 @@ def init(
     method: Method = None,
     measure: Measure = "il",
     maintainer: Maintainer = DEFAULT_MAINTAINER,
+    republication: Republication = None,
+    max_hold: MaxHold = None,
+    vacancies: Vacancies = None,
     seed: Seed = None,
     key_secret_file: SecretFile = None,
     strict: Strict = False,
@@ -86,6 +95,9 @@ def init(
             method=method,
             measure=measure,
             maintainer=maintainer,
+            republication=republication or DEFAULT_MODE,
+            max_hold=hold(max_hold),
+            vacancies=vacancies or VACANCIES[0],
             seed=seed,
             key_secret=key_secret(key_secret_file),
             strict=strict,
@@ -167,6 +179,7 @@ def _rows(stands: Status) -> list[tuple[str, str]]:
         ("maintainer", stands.maintainer),
         ("last release", _last_release(stands)),
         ("since then" if stands.last_release is not None else "so far", _since(stands)),
+        ("republication", _republication(stands)),
         ("version", f"{number(stands.version)}, epoch {number(stands.epoch)}"),
         ("keys", "hashed with a secret" if stands.keys_hashed else "as they are"),
     ]
@@ -179,6 +192,22 @@ def _rows(stands: Status) -> list[tuple[str, str]]:
     if stands.size is not None:
         rows.append(("size", decimal(stands.size)))
     return rows
+
+
+def _republication(stands: Status) -> str:
+    """Which way the vault goes with releases that follow others."""
+    match stands.republication:
+        case "safe":
+            wait = "" if stands.max_hold is None else f", for at most {_hold(stands.max_hold)}"
+            rows = f"{plural(stands.ghosts, 'row')} of people who have left"
+            return f"safe: {plural(stands.waiting, 'record')} waiting{wait}; {rows}"
+        case "audit":
+            return "audit: a release that gives somebody away, together with those before, is refused"
+    return "none: each release is looked at alone"
+
+
+def _hold(given: int | str) -> str:
+    return plural(given, "release") if isinstance(given, int) else f"{plural(int(given.removesuffix('d')), 'day')}"
 
 
 def _last_release(stands: Status) -> str:

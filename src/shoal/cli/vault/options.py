@@ -61,6 +61,23 @@ Method = Annotated[
 ]
 Measure = Annotated[str, typer.Option(help=f"What is lost least of: {', '.join(ALL_MEASURES)}.")]
 Maintainer = Annotated[str, typer.Option(help=f"How groups follow changes: {', '.join(MAINTAINERS)}.")]
+Republication = Annotated[
+    str | None,
+    typer.Option(
+        help="What is made of releases that follow others: audit (refuse what gives somebody away), safe (releases that "
+        "never do; newcomers may wait), none (each is looked at alone)."
+    ),
+]
+MaxHold = Annotated[
+    str | None,
+    typer.Option(
+        "--max-hold", metavar="N|DAYSd", parser=str, help="With safe: how many releases, or days (30d), somebody waits."
+    ),
+]
+Vacancies = Annotated[
+    str | None,
+    typer.Option(help="With safe: how newcomers take the places of people who have left: single, pairs, off."),
+]
 Seed = Annotated[int | None, typer.Option(help="Repeat random choices; the order of published rows is always new.")]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Try everything, change nothing, and say what would happen.")]
@@ -74,6 +91,11 @@ SecretFile = Annotated[
         help=f"The secret with which keys are hashed; or in the variable {SECRET_VARIABLE}.",
     ),
 ]
+
+
+def hold(given: str | None) -> int | str | None:
+    """Releases are a number."""
+    return int(given) if given is not None and given.isascii() and given.isdigit() else given
 
 
 def opened(where: str, *, wait: float = WAIT, secret: bytes | None = None) -> shoal.Vault:

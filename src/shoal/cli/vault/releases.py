@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -19,11 +19,15 @@ from shoal.cli.vault.options import (
     WAIT,
     DryRun,
     Force,
+    MaxHold,
     MaybeOutput,
     Number,
     Output,
+    Republication,
+    Vacancies,
     VaultPlace,
     Wait,
+    hold,
     moment,
     named,
     opened,
@@ -36,6 +40,16 @@ from shoal.vault.facts import Diff, Entry
 def publish(
     vault: VaultPlace,
     output: MaybeOutput = None,
+    republication: Republication = None,
+    max_hold: MaxHold = None,
+    vacancies: Vacancies = None,
+    accept_findings: Annotated[
+        bool,
+        typer.Option(
+            "--accept-findings",
+            help="Publish although it gives people away together with those before; the history and the manifest say so.",
+        ),
+    ] = False,
     even_if_unchanged: Annotated[
         bool, typer.Option("--even-if-unchanged", help="Make a release although nothing has changed since the last.")
     ] = False,
@@ -47,13 +61,19 @@ def publish(
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Make a release of the vault as it is now: generalize, verify, keep in the history, write.
+    """Make a release of the vault as it is now: generalize, verify, hold against those before, keep, write.
 
-    Exit code 1 if the answer is no: what is asked for does not hold, or nothing has changed since the last release.
+    Exit code 1 if the answer is no: what is asked for does not hold, somebody would be given away by this release and
+    those before together, or nothing has changed since the last one. --republication, --max-hold and --vacancies are
+    the vault's choice from this release on.
     """
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
         made = held.publish(
             output,
+            republication=republication,
+            max_hold=hold(max_hold),
+            vacancies=vacancies,
+            accept_findings=accept_findings,
             even_if_unchanged=even_if_unchanged,
             strict=strict,
             neutralize_formulas=neutralize_formulas,
@@ -69,11 +89,8 @@ def publish(
     else:
         screen.print(f"[bold green]✓[/] Release {made.number}: {_extent(made)}.")
         _show_loss(made)
+        _show_together(made)
         _show_place(made, output, named(vault))
-        if made.number and made.number > 1:
-            screen.print(
-                f"What it says together with those before: shoal audit {named(vault)}", soft_wrap=True, markup=False
-            )
 
 
 @command
@@ -177,6 +194,24 @@ def _show_loss(made: shoal.Release) -> None:
         f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."
     )
+
+
+def _show_together(made: shoal.Release) -> None:
+    """What it says together with those before."""
+    told: dict[str, Any] = made.manifest["republication"]  # type: ignore[assignment]  # JSON
+    accepted = told.get("accepted_findings")
+    if told["mode"] == "safe":
+        screen.print(
+            f"Safe together with all others: {plural(told['ghosts'], 'row')} of people who have left, "
+            f"{plural(told['waiting'], 'record')} {'waits' if told['waiting'] == 1 else 'wait'} for company."
+        )
+    elif accepted is not None:
+        screen.print(
+            f"[bold red]Together with those before it gives away {plural(accepted['people'], 'person', 'people')}[/]"
+            + (f"; {number(accepted['undecided'])} more are undecided." if accepted["undecided"] else ".")
+        )
+    elif told["mode"] == "audit" and made.number and made.number > 1:
+        screen.print("Held against those before: together they say of nobody what none of them says alone.")
 
 
 def _show_place(made: shoal.Release, output: Path | None, name: str) -> None:

@@ -22,6 +22,7 @@ from shoal.schema import Role, Schema
 from shoal.vault.keys import KeyHash
 from shoal.vault.lifecycle.open import Opened
 from shoal.vault.state.epoch import Epoch
+from shoal.vault.state.republication import Republication
 from shoal.vault.state.save import Saving
 from shoal.vault.state.schema_json import schema_facts, schema_from
 from shoal.vault.state.start import save_all, started
@@ -45,6 +46,7 @@ class HeldTo(NamedTuple):
     maintainer: str
     method: str | None
     seed: int | None
+    republication: Republication
 
 
 def create_vault(
@@ -60,7 +62,7 @@ def create_vault(
 ) -> Opened:
     """Make a vault. `dry_run`: all is tried, and the vault is in memory; `strict`: no column may act as a key."""
     key_of(schema)
-    first_epoch(schema, *held_to).settings()  # says what is wrong with it
+    first_epoch(schema, held_to).settings()  # says what is wrong with it
     hashing = None if key_secret is None else KeyHash(key_secret)
     store = Store(open_backend(where))
     try:
@@ -71,7 +73,7 @@ def create_vault(
             store = Store(open_backend(IN_MEMORY))
         state = _first_state(schema, held_to, data, hashing, progress, strict=strict)
         progress.stage("storing")
-        _make(store, state, None if hashing is None else hashing.check())
+        _make(store, state, held_to.republication, None if hashing is None else hashing.check())
         return Opened(store, state.epoch, hashing, hashing is not None, state)
     except BaseException:
         store.close()
@@ -86,7 +88,7 @@ def _first_state(
     table, file = (empty_table(schema), None) if data is None else read_for(schema, data)
     if hashing is not None:
         table = hashing.table(table, schema)
-    epoch = first_epoch(schema, *held_to)
+    epoch = first_epoch(schema, held_to)
     if file is not None:
         epoch = replace(epoch, files=(*epoch.files, str(Path(file).resolve())))
     state = started(epoch, table, 0, progress)
@@ -110,22 +112,16 @@ def empty_table(schema: Schema) -> pa.Table:
     return pa.table({name: pa.nulls(0) for name in schema.columns if name not in schema.names(Role.IDENTIFIER)})
 
 
-def first_epoch(
-    schema: Schema,
-    requirements: Requirements,
-    measure: str,
-    maintainer: str,
-    method: str | None,
-    seed: int | None,
-) -> Epoch:
+def first_epoch(schema: Schema, held_to: HeldTo) -> Epoch:
     """What a vault is held to in the beginning; what is frozen comes with the records."""
     stored = schema_from(schema_facts(schema))  # what is opened later is equal to what is made now
     files = tuple(str(Path(file).resolve()) for file in schema.files)
-    checked = replace(requirements, k=check_k(requirements.k))
-    return Epoch(1, 1, stored, checked, measure, maintainer, method, seed, [], pa.schema([]), {}, None, files)
+    checked = replace(held_to.requirements, k=check_k(held_to.requirements.k))
+    how = held_to.measure, held_to.maintainer, held_to.method, held_to.seed
+    return Epoch(1, 1, stored, checked, *how, [], pa.schema([]), {}, None, files)
 
 
-def _make(store: Store, state: State, key_check: str | None) -> None:
+def _make(store: Store, state: State, republication: Republication, key_check: str | None) -> None:
     """The tables, with all records of a live partition in them."""
 
     def write(connection: sa.Connection) -> None:
@@ -141,6 +137,7 @@ def _make(store: Store, state: State, key_check: str | None) -> None:
             "next_values": "{}",
             "key_check": key_check,
             "source_position": None,
+            "republication": republication.stored(),
             "sums": "{}",
         }
         row["sha256"] = digest(row)

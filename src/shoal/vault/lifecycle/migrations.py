@@ -16,25 +16,21 @@ from shoal.errors import VaultError
 from shoal.files import prefix
 from shoal.vault.releases.unused_labels import forget_all_unused
 from shoal.vault.state.erased_values import without_domains
+from shoal.vault.state.republication import new_republication
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
 from shoal.vault.store.head import new_uid
+from shoal.vault.store.integrity import part_checksum, stored_sums, sum_of_part
+from shoal.vault.store.parts import PARTS, changes_of
 from shoal.vault.store.rows import digest
 from shoal.vault.store.store import Store
-from shoal.vault.store.vault_row import update_vault_row
+from shoal.vault.store.vault_row import update_vault_row, vault_row
 
 
 def _count_commits(store: Store, connection: sa.Connection) -> None:
     """Format 2: commits are counted, drafts noted, and labels of classes that nobody is in any more forgotten."""
-    table = _name(connection, tables.vault)
-    row = dict(connection.exec_driver_sql(f"SELECT * FROM {table}").mappings().one())  # noqa: S608  # our own name
-    if row["sha256"] != digest(row):
-        raise damaged(store.where, "it does not say where it stands")
-    for column in (tables.vault.c.uid, tables.vault.c.commits):
-        kind = column.type.compile(connection.dialect)
-        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column.name} {kind}")
-    row |= {"uid": new_uid(), "commits": 0}
-    connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
+    _widen_vault_row(store, connection, uid=new_uid(), commits=0)
+    _keep_places(store, connection)  # what follows reads and writes tables as they are now
     tables.drafts.create(connection)
     for index in tables.memberships.indexes:
         index.create(connection)
@@ -45,6 +41,23 @@ def _count_commits(store: Store, connection: sa.Connection) -> None:
         for part in file.parent.glob(f".{mark}.*"):  # drafts have another name now
             with suppress(OSError):
                 part.rename(part.with_name(part.name.replace(f".{mark}.", prefix(mark), 1)))
+
+
+def _widen_vault_row(store: Store, connection: sa.Connection, **added: object) -> None:
+    """Columns more in the vault's row, which is checked as it was before."""
+    table = _name(connection, tables.vault)
+    row = dict(connection.exec_driver_sql(f"SELECT * FROM {table}").mappings().one())  # noqa: S608  # our own name
+    if row["sha256"] != digest(row):
+        raise damaged(store.where, "it does not say where it stands")
+    for name in added:
+        _add_column(connection, tables.vault, name)
+    row |= added
+    connection.execute(sa.update(tables.vault).values({**row, "sha256": digest(row)}))
+
+
+def _add_column(connection: sa.Connection, table: sa.Table, name: str) -> None:
+    kind = table.c[name].type.compile(connection.dialect)
+    connection.exec_driver_sql(f"ALTER TABLE {_name(connection, table)} ADD COLUMN {name} {kind}")
 
 
 def _forget_domains(store: Store, connection: sa.Connection) -> None:
@@ -67,7 +80,30 @@ def _name(connection: sa.Connection, table: sa.Table) -> str:
     return f'"{schema}"."{table.name}"' if schema else f'"{table.name}"'
 
 
-STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits}
+def _keep_places(store: Store, connection: sa.Connection) -> None:
+    """Format 3: what is made of releases that follow others; places. Releases so far were looked at alone."""
+    if "republication" in _columns(connection, tables.vault):  # on the way from format 1
+        return
+    before = PARTS["releases"]._replace(columns=tuple(one for one in tables.RELEASE if one != "republication"))
+    found = sum_of_part(connection, before, store.where)
+    _widen_vault_row(store, connection, republication=new_republication().stored())
+    sums = stored_sums(vault_row(connection, store.where))
+    if sums.get("releases", 0) != found:
+        raise damaged(store.where, "releases: not what was stored")
+    _add_column(connection, tables.releases, "republication")
+    changes_of(connection).add("releases", part_checksum(connection, "releases", store.where))
+    changes_of(connection).remove("releases", found)
+    for table in (tables.places, tables.waiting, tables.formers):
+        table.create(connection)
+    update_vault_row(connection, store.where)
+
+
+def _columns(connection: sa.Connection, table: sa.Table) -> set[str]:
+    found = connection.exec_driver_sql(f"SELECT * FROM {_name(connection, table)} WHERE 1 = 0")  # noqa: S608
+    return set(found.keys())
+
+
+STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits, 2: _keep_places}
 
 
 def format_of(store: Store) -> int:

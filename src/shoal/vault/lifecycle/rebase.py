@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 
-from shoal.errors import SchemaError, whole_number
+from shoal.errors import ParameterError, SchemaError, whole_number
 from shoal.privacy.requirements import check_k
 from shoal.progress import Progress
 from shoal.records.changes import key_of
@@ -22,27 +23,30 @@ from shoal.release.manifest import Manifest
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.vault.facts import Rebased
 from shoal.vault.releases import snapshots
+from shoal.vault.releases.history import last_release
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.originals import originals
 from shoal.vault.state.passthrough import encode
 from shoal.vault.state.record_cache import RecordCache
+from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.state.save import Saving
 from shoal.vault.state.schema_json import schema_facts, schema_from
 from shoal.vault.state.start import save_all, started
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
-from shoal.vault.store.queries import chunks, rows_of
+from shoal.vault.store.queries import chunks, rows_among, rows_of
 from shoal.vault.store.rows import Record, as_json
 from shoal.vault.store.store import Store
 from shoal.vault.store.vault_row import refuse_newer, vault_row
 
 
 def rebase_vault(
-    store: Store, changes: Mapping[str, Any], progress: Progress, *, dry_run: bool
+    store: Store, changes: Mapping[str, Any], progress: Progress, *, break_guarantee: bool, dry_run: bool
 ) -> tuple[State, Rebased]:
-    """A new epoch of the vault."""
+    """A new epoch of the vault. `break_guarantee`: also where its releases were safe together, as they are then not."""
     with store.read() as connection:
         row = vault_row(connection, store.where)
+        refuse_break(connection, row, store.where, meant=break_guarantee)
         old = read_epoch(connection, row["epoch"], store.where)
         epoch = settings_changed(old, changes)
         check_columns(old.schema, epoch.schema)
@@ -59,11 +63,42 @@ def rebase_vault(
             row = vault_row(connection, store.where)
             refuse_newer(row, state.version, store.where)
             saving = Saving(store, connection, row)
+            end_places(saving)  # the next release begins anew
             replace_all(saving, state.epoch.schema)
             numbers = save_all(saving, state, row["next_id"], "rebase")
             saving.finish(epoch=state.epoch.number, **numbers)
     facts = Rebased(state.version, state.epoch.number, len(state.live), standing.groups, standing.loss, dry_run)
     return state, facts
+
+
+def refuse_break(connection: sa.Connection, row: Mapping[str, Any], where: str, *, meant: bool) -> None:
+    """Cohorts are made anew in a new epoch: what old and new ones say together is not what one of them says."""
+    if Republication.from_row(row).mode != SAFE or meant or last_release(connection) is None:
+        return
+    raise ParameterError(
+        "the releases of this vault are safe together, and those of a new epoch will not be with those before.",
+        hint="Say that you mean it: --break-guarantee (in Python, break_guarantee=True).",
+        file=where,
+    )
+
+
+def end_places(saving: Saving) -> None:
+    """No release to come shows the places of now; those that some have shown keep what they say."""
+    connection, places, records = saving.connection, tables.places, tables.records
+    names = ("id", "holder", "carried", "since")
+    rows = [row for some in chunks(connection, places, names, places.c.until.is_(None)) for row in zip(*some, strict=True)]
+    never = [number for number, _, _, since in rows if not since]
+    holders = np.array([holder for _, holder, text, since in rows if since and text is None and holder is not None], np.int64)
+    says = dict(rows_among(connection, records, ("id", "carried"), "id", holders))
+    ended = [
+        (number, None, text if text is not None or holder is None else says[holder], saving.version)
+        for number, holder, text, since in rows
+        if since
+    ]
+    saving.store.delete(connection, places, "id", np.array(never, np.int64))
+    saving.store.update(connection, places, ("id", "holder", "carried", "until"), ended)
+    for table in (tables.waiting, tables.formers):
+        saving.store.clear(connection, table)
 
 
 def check_columns(old: Schema, new: Schema) -> None:
@@ -142,11 +177,20 @@ def _hide_in_releases(saving: Saving, hidden: set[str]) -> None:
 
 
 def _hide_in_records(saving: Saving, hidden: set[str]) -> None:
-    """Take columns out of past records."""
+    """Take columns out of past records, and of what places say."""
+
+    def without(text: str) -> str:
+        return encode({name: value for name, value in json.loads(text).items() if name not in hidden})
+
+    places = [
+        (number, without(text))
+        for numbers, texts in chunks(saving.connection, tables.places, ("id", "carried"))
+        for number, text in zip(numbers, texts, strict=True)
+        if text is not None
+    ]
+    saving.store.update(saving.connection, tables.places, ("id", "carried"), places)
     past, kept = tables.past_records, []
     for numbers, keys, texts in chunks(saving.connection, past, tables.PAST_RECORD):
-        for number, key, text in zip(numbers, keys, texts, strict=True):
-            values = {name: value for name, value in json.loads(text).items() if name not in hidden}
-            kept.append((number, key, encode(values)))
+        kept += [(number, key, without(text)) for number, key, text in zip(numbers, keys, texts, strict=True)]
     saving.store.clear(saving.connection, past)
     saving.store.insert(saving.connection, past, tables.PAST_RECORD, kept)

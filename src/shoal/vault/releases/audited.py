@@ -8,9 +8,9 @@ forgotten, and what depends on that is undecided.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from shoal.audit import Audit, History, Shown, audit_history
 from shoal.progress import Progress
 from shoal.schema import Role, Schema
+from shoal.vault.releases.audited_places import places_history
 from shoal.vault.releases.prepare import Publication
 from shoal.vault.releases.snapshots import GroupLabels, class_numbers, labels_at
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.passthrough import from_texts
+from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.integrity import check_part, check_records
 from shoal.vault.store.queries import chunks, rows_of
@@ -37,11 +39,36 @@ FOREVER = np.iinfo(np.int64).max
 def audit_vault(
     connection: sa.Connection, where: str, progress: Progress, candidate: Publication | None = None
 ) -> Audit:
-    """What the releases of a vault say together; with one more, if it is given."""
-    for part in ("releases", "memberships", "classes", "past"):
+    """What the releases of a vault say together; with one more, if it is given.
+
+    Releases that show records are held against each other, and so are those that show cohorts. Both together say no
+    more: the first cohorts are made of the atoms of the releases before.
+    """
+    for part in ("releases", "memberships", "classes", "past", "places"):
         check_part(connection, part, where)
     check_records(connection, ["keys", "values", "groups"], where)
     epoch = read_epoch(connection, vault_row(connection, where)["epoch"], where)
+    releases = tables.releases
+    rows = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)).order_by(releases.c.number))
+    safe = [row for row in rows if row["republication"] == SAFE]
+    others = [row for row in rows if row["republication"] != SAFE]
+    next_is_safe = candidate is not None and candidate.row["republication"] == SAFE
+    by_records = _audit_records(connection, epoch, others, where, progress, None if next_is_safe else candidate)
+    if not safe and not next_is_safe:
+        return by_records
+    history, keys = places_history(connection, epoch, safe, where, candidate if next_is_safe else None)
+    by_places = audit_history(history, None, progress).told(keys)
+    return by_places.and_also(by_records)
+
+
+def _audit_records(
+    connection: sa.Connection,
+    epoch: Epoch,
+    rows: Sequence[Mapping[str, Any]],
+    where: str,
+    progress: Progress,
+    candidate: Publication | None,
+) -> Audit:
     stays, known = _stays(connection), _known(connection)
     units = _Units(np.unique(np.concatenate([stays.ids, known.ids])), known, epoch, where)
     history = History(
@@ -53,8 +80,6 @@ def audit_vault(
         references=_references(epoch),
         by_people=bool(epoch.schema.names(Role.PERSON)),
     )
-    releases = tables.releases
-    rows = rows_of(connection, sa.select(releases).where(releases.c.done.is_(True)).order_by(releases.c.number))
     progress.stage("reading releases", len(rows))
     for row in rows:
         labels = labels_at(connection, row["version"], where)

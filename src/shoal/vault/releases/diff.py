@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import sqlalchemy as sa
 
+from shoal.errors import ParameterError
 from shoal.vault.facts import Diff
-from shoal.vault.releases.history import Longs, Members, members_at, release_row
+from shoal.vault.releases.history import Longs, Members, release_row, shown_by
 from shoal.vault.releases.snapshots import GroupLabels, class_numbers, labels_at
+from shoal.vault.state.republication import SAFE
 from shoal.vault.store.integrity import check_part, check_records
 
 
@@ -21,11 +23,17 @@ def _numbers(labels: GroupLabels, numbers: Longs, members: Members) -> Longs:
 
 def difference(connection: sa.Connection, before: int, after: int, where: str) -> Diff:
     """What has become of one release in another; the parts that say so are checked."""
-    for part in ("releases", "memberships", "classes"):
+    for part in ("releases", "memberships", "classes", "places"):
         check_part(connection, part, where)
     check_records(connection, ["groups"], where)
     first, second = (release_row(connection, number, where) for number in (before, after))
-    old, new = (members_at(connection, row["version"]) for row in (first, second))
+    if (first["republication"] == SAFE) != (second["republication"] == SAFE):
+        raise ParameterError(
+            f"releases {before} and {after} cannot be compared row by row: one shows records and one cohorts, whose rows "
+            "stay when people leave.",
+            hint="Compare releases from before the vault was switched to safe, or after.",
+        )
+    old, new = (shown_by(connection, row) for row in (first, second))
     old_labels, new_labels = (labels_at(connection, row["version"], where) for row in (first, second))
     old_number, new_number = class_numbers(old_labels, new_labels)
     was, now = _numbers(old_labels, old_number, old), _numbers(new_labels, new_number, new)

@@ -27,6 +27,7 @@ from shoal.vault.facts import Entry
 from shoal.vault.releases.snapshots import labels_at
 from shoal.vault.state.epoch import Epoch, layout_from, read_epoch
 from shoal.vault.state.passthrough import from_texts
+from shoal.vault.state.republication import NONE, SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.checksums import content_checksum
 from shoal.vault.store.damage import damaged
@@ -35,6 +36,7 @@ from shoal.vault.store.queries import chunks, row_of, rows_of
 from shoal.verify import verify
 
 Longs = NDArray[np.int64]
+FOREVER = np.iinfo(np.int64).max
 
 
 class Members(NamedTuple):
@@ -80,9 +82,17 @@ def entries(connection: sa.Connection, where: str) -> list[Entry]:
             file=row["file"],
             sha256=row["sha256"],
             erased=row["erased"],
+            republication=row["republication"] or NONE,
+            accepted=accepted_findings(row["manifest"]),
         )
         for row in rows
     ]
+
+
+def accepted_findings(manifest: str) -> int:
+    """Of how many people it was known that they come out, and accepted."""
+    told = json.loads(manifest).get("republication") or {}
+    return int((told.get("accepted_findings") or {}).get("people", 0))
 
 
 def _shown_at(version: int) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
@@ -90,8 +100,14 @@ def _shown_at(version: int) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bo
     return memberships.c.since <= version, memberships.c.until > version
 
 
-def counted_erased(connection: sa.Connection, version: int) -> int:
-    """How many rows of the release of a version cannot be rebuilt."""
+def counted_erased(connection: sa.Connection, entry: Entry) -> int:
+    """How many rows of a release cannot be rebuilt."""
+    version = entry.version
+    if entry.republication == SAFE:
+        places = tables.places
+        forgotten = places.c.holder.is_(None), places.c.carried.is_(None)
+        count = sa.select(sa.func.count()).select_from(places).where(*_places_at(version), *forgotten)
+        return int(connection.scalar(count) or 0)
     memberships, records, past = tables.memberships, tables.records, tables.past_records
     number = memberships.c.record_id
     statement = (
@@ -106,8 +122,27 @@ def counted_erased(connection: sa.Connection, version: int) -> int:
     return int(connection.scalar(statement) or 0)
 
 
+def shown_by(connection: sa.Connection, row: Mapping[str, Any]) -> Members:
+    """The records, or places, that a release shows, and their groups, or cohorts."""
+    return places_at(connection, row["version"]) if row["republication"] == SAFE else members_at(connection, row["version"])
+
+
+def _places_at(version: int) -> tuple[sa.ColumnElement[bool], ...]:
+    places = tables.places
+    return places.c.since > 0, places.c.since <= version, sa.func.coalesce(places.c.until, int(FOREVER)) > version
+
+
+def places_at(connection: sa.Connection, version: int) -> Members:
+    """The places that the `safe` release of a version shows, and their cohorts."""
+    found = [
+        np.array(columns, np.int64)
+        for columns in chunks(connection, tables.places, ["id", "cohort"], *_places_at(version))
+    ]
+    return Members(*np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1))
+
+
 def members_at(connection: sa.Connection, version: int) -> Members:
-    """Who was in which group when the release of a version was made."""
+    """Who was in which group when the release of a version was made, which shows records."""
     records, memberships = tables.records, tables.memberships
     found = [
         np.array(columns, np.int64)
@@ -135,12 +170,13 @@ def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
     """A release from what is stored, checked."""
     check_part(connection, "releases", where)
     row = release_row(connection, number, where)
-    members = members_at(connection, row["version"])
+    members = shown_by(connection, row)
     if len(members.ids) != row["rows"]:
         raise damaged(where, f"release {number} had {row['rows']} rows, and {len(members.ids)} are left")
     epoch = read_epoch(connection, row["epoch"], where)
     order, types = layout_from(row["layout"])
-    texts = _passthrough_texts(connection, members.ids)
+    safe = row["republication"] == SAFE
+    texts = place_texts(connection, members.ids) if safe else _passthrough_texts(connection, members.ids)
     rows = shuffled(len(members.ids), row["shuffle_key"])
     rows = rows[[texts[i] is not None for i in rows]] if None in texts else rows
     labels = labels_at(connection, row["version"], where)
@@ -157,7 +193,7 @@ def rebuild(connection: sa.Connection, number: int, where: str) -> Rebuilt:
     table = pa.table(columns)
     erased = row["rows"] - table.num_rows
     if erased or row["content"] is None:  # it is not what it was; are the parts that it is made of?
-        for part in ("past", "memberships", "classes"):
+        for part in ("past", "memberships", "classes", "places"):
             check_part(connection, part, where)
         check_records(connection, ["values", "groups"], where)
     elif content_checksum(table) != row["content"]:
@@ -213,6 +249,23 @@ def _verify_anew(again: Rebuilt, schema: Schema, manifest: Manifest, where: str)
     if not verdict.ok:
         reasons = "; ".join(verdict.reasons)
         raise VerificationError(f"release {again.row['number']} was not made again: {reasons}.", file=where)
+
+
+def place_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:
+    """What places say; None of those of which nobody is left."""
+    said: dict[int, str | None] = {}
+    held: dict[int, int] = {}
+    for numbers, holders, stored in chunks(connection, tables.places, ["id", "holder", "carried"]):
+        for number, holder, text in zip(numbers, holders, stored, strict=True):
+            said[number] = text
+            if text is None and holder is not None:
+                held[holder] = number
+    if held:
+        for numbers, stored in chunks(connection, tables.records, ["id", "carried"]):
+            for number, text in zip(numbers, stored, strict=True):
+                if number in held:
+                    said[held[number]] = text
+    return [said.get(number) for number in ids.tolist()]
 
 
 def _passthrough_texts(connection: sa.Connection, ids: Longs) -> list[str | None]:

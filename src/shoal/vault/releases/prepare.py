@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +13,19 @@ from numpy.typing import NDArray
 
 from shoal.errors import Unchanged, VerificationError
 from shoal.fit import warn_of_keys
+from shoal.partition import Partition
+from shoal.privacy.requirements import Requirements
 from shoal.progress import Progress
+from shoal.records.encode import Records
 from shoal.release import Release
 from shoal.release.making import released
 from shoal.release.manifest import Manifest
 from shoal.release.shuffle import new_shuffle_key
 from shoal.vault.releases.history import last_release
-from shoal.vault.releases.snapshots import GroupLabels
+from shoal.vault.releases.placed import Placed, placed
+from shoal.vault.releases.republish import Placement, audited_places, safe_places
+from shoal.vault.releases.snapshots import GroupLabels, class_numbers
+from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
 from shoal.vault.store.checksums import content_checksum
@@ -25,45 +33,64 @@ from shoal.vault.store.rows import as_json, now
 from shoal.vault.store.store import Store
 
 
+@dataclass
 class Publication:
     """A release on its way."""
 
-    def __init__(self, release: Release, row: dict[str, Any], labels: GroupLabels) -> None:
-        self.release, self.row, self.labels = release, row, labels
+    release: Release
+    row: dict[str, Any]
+    labels: GroupLabels
+    shown: Shown
+    state: State  # what it was made from
+    choice: Republication
+    placement: Placement | None  # of the places, where they are kept
 
 
-def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool, strict: bool) -> Publication:
-    """Recode and verify; nothing is stored yet."""
+def prepare(
+    store: Store,
+    state: State,
+    choice: Republication,
+    progress: Progress,
+    *,
+    even_if_unchanged: bool,
+    strict: bool,
+    switching: bool = False,
+) -> Publication:
+    """Recode and verify; nothing is stored yet.
+
+    `choice`: what is made of releases that follow others; `switching`: from now on, it was something else before.
+    """
+    live = state.live
     with store.read() as connection:
         last = last_release(connection)
-        log = tables.batches.c
-        loss = float(connection.scalar(sa.select(log.loss).where(log.version == state.version)) or 0.0)
         highest = connection.scalar(sa.select(sa.func.max(tables.releases.c.number)))  # another machine's, too
-    if last is not None and last["version"] == state.version and not even_if_unchanged:
-        raise Unchanged(
-            f"nothing has changed since release {last['number']}.",
-            hint="Publish it again all the same with --even-if-unchanged (in Python, even_if_unchanged=True).",
-            file=store.where,
-        )
-    live, epoch = state.live, state.epoch
-    records = live.records()
-    warn_of_keys(records, strict=strict)
-    partition = live.partition(records)
-    obstacles = partition.obstacles()
-    if obstacles:
-        raise VerificationError(
-            f"the vault cannot be published now: {'; '.join(obstacles)}.",
-            hint="Bring more records, or ask for less with shoal rebase.",
-            file=store.where,
-        )
-    number = 1 if highest is None else int(highest) + 1
-    published, key = now(), new_shuffle_key()
+        unchanged = last is not None and last["version"] == state.version
+        if unchanged and last is not None and not even_if_unchanged and not switching:
+            raise Unchanged(
+                f"nothing has changed since release {last['number']}.",
+                hint="Publish it again all the same with --even-if-unchanged (in Python, even_if_unchanged=True).",
+                file=store.where,
+            )
+        number = 1 if highest is None else int(highest) + 1
+        published = now()
+        warn_of_keys(live.records(), strict=strict)
+        kept = placed(connection, live, state.epoch, choice, store.where) if choice.keeps_places else None
+        if choice.mode != SAFE or kept is None:
+            refuse_obstacles(live.partition().obstacles(), store.where)
+            shown = _records(state, connection)
+            placement = None
+        else:
+            placement = safe_places(
+                connection, state, kept, choice, number, published, progress, switching=switching
+            )
+            shown = _places(state, kept, placement, store.where)
+    key = new_shuffle_key()
     release = released(
-        records,
-        partition,
-        epoch.requirements,
-        method=f"{live.settings.static_method}, then {epoch.maintainer}",
-        measure=epoch.measure,
+        shown.records,
+        shown.partition,
+        shown.requirements,
+        method=shown.method,
+        measure=state.epoch.measure,
         progress=progress,
         shuffle_key=key,
         facts={
@@ -71,33 +98,107 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
             "published": published,
             "created": published,
             "previous": None if last is None else {"release": last["number"], "sha256": last["sha256"]},
+            "republication": _told(choice, placement, state),
         },
     )
     release.number, manifest = number, Manifest.from_json(release.manifest)
     row = {
         "number": number,
         "version": state.version,
-        "epoch": epoch.number,
+        "epoch": state.epoch.number,
         "done": True,
         "published": published,
         "shuffle_key": key,
         "manifest": as_json(release.manifest),
-        "layout": as_json(epoch.layout()),
+        "layout": as_json(state.epoch.layout()),
         "sha256": "",
         "content": content_checksum(release.table),
         "rows": release.table.num_rows,
         "classes": manifest.equivalence_classes,
         "smallest_class": manifest.smallest_class,
         "k": manifest.k,
-        "loss": loss,
+        "loss": shown.loss,
         "erased": 0,
         "file": None,
         "host": None,
         "part": None,
         "overwrites": False,
+        "republication": choice.mode,
     }
-    groups = np.unique(live.labels[live.alive()])
-    return Publication(release, row, _labels(release, groups.astype(np.int64), epoch.schema.quasi_identifiers))
+    labels = _labels(release, np.unique(shown.groups), state.epoch.schema.quasi_identifiers)
+    if kept is not None and placement is None:
+        (classes,) = class_numbers(labels)
+        placement = audited_places(kept, classes[labels.at(shown.groups)], choice)
+    return Publication(release, row, labels, shown, state, choice, placement)
+
+
+class Shown(NamedTuple):
+    """What a release is made of: records or places, in the order of their numbers."""
+
+    ids: NDArray[np.int64]
+    records: Records
+    partition: Partition
+    groups: NDArray[np.int64]  # or cohorts
+    people: NDArray[np.int64]  # of places: whose each was at first
+    keys: list[str | None]  # of who holds each place
+    requirements: Requirements
+    method: str
+    loss: float
+
+    @property
+    def cohorts(self) -> NDArray[np.int64]:
+        return self.groups
+
+    @property
+    def contents(self) -> pa.Table:
+        return self.records.passthrough
+
+
+def refuse_obstacles(obstacles: Sequence[str], where: str) -> None:
+    if obstacles:
+        raise VerificationError(
+            f"the vault cannot be published now: {'; '.join(obstacles)}.",
+            hint="Bring more records, or ask for less with shoal rebase.",
+            file=where,
+        )
+
+
+def _records(state: State, connection: sa.Connection) -> Shown:
+    """Every record, in the group that it has."""
+    live, epoch, log = state.live, state.epoch, tables.batches.c
+    loss = float(connection.scalar(sa.select(log.loss).where(log.version == state.version)) or 0.0)
+    records = live.records()
+    groups = live.labels[live.alive()].astype(np.int64)
+    method = f"{live.settings.static_method}, then {epoch.maintainer}"
+    ids = live.ids[live.alive()].astype(np.int64)
+    nobody = np.zeros(0, np.int64)
+    return Shown(ids, records, live.partition(records), groups, nobody, [], epoch.requirements, method, loss)
+
+
+def _places(state: State, kept: Placed, placement: Placement, where: str) -> Shown:
+    """Every place of a cohort that somebody is left of. How close cohorts are to the table was seen to when they began."""
+    places = placement.places
+    if not len(places):
+        refuse_obstacles(state.live.partition().obstacles() or ["nobody may go out yet"], where)
+    partition = kept.table.partition(places)
+    if not state.live.partition().publishable:
+        refuse_obstacles([one for one in partition.obstacles() if "closeness" not in one], where)
+    loss = float(partition.sizes @ kept.table.losses(partition.lo, partition.hi))
+    requirements = replace(state.epoch.requirements, t=None)
+    method = f"{state.live.settings.static_method}, in cohorts"
+    keys = [None if holder < 0 else kept.keys[holder] for holder in places.holders.tolist()]
+    records = kept.table.shown(places)
+    return Shown(places.ids, records, partition, places.cohorts, places.people, keys, requirements, method, loss)
+
+
+def _told(choice: Republication, placement: Placement | None, state: State) -> dict[str, object]:
+    """What the recipient is told of releases that follow each other."""
+    if placement is None:
+        return {"mode": choice.mode}
+    told: dict[str, object] = {"mode": choice.mode, **placement.counts._asdict()}
+    if state.epoch.requirements.t is not None:
+        told["closeness"] = "of each cohort to the table as it was when the cohort began"
+    return told
 
 
 def _labels(release: Release, groups: NDArray[np.int64], names: list[str]) -> GroupLabels:

@@ -29,12 +29,14 @@ from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import complete_parts, digest_of, discard_parts, has_parts, place_parts, write_parts
 from shoal.vault.releases.history import last_release
 from shoal.vault.releases.prepare import Publication
+from shoal.vault.releases.republish import enter_placement, forget_places
 from shoal.vault.releases.snapshots import next_snapshot
+from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.queries import rows_of
 from shoal.vault.store.rows import as_json
 from shoal.vault.store.store import Store
-from shoal.vault.store.vault_row import refuse_newer, vault_row
+from shoal.vault.store.vault_row import refuse_newer, update_vault_row, vault_row
 
 
 def store_release(store: Store, publication: Publication, progress: Progress) -> None:
@@ -131,7 +133,15 @@ def _enter(store: Store, connection: sa.Connection, publication: Publication) ->
     new = next_snapshot(connection, row["version"], publication.labels, store.where, new_epoch=new_epoch)
     if new is not None:
         store.insert(connection, tables.classes, tables.CLASSES, [new])
+    placement = publication.placement
+    choice = publication.choice
+    if placement is not None:
+        safe = row["republication"] == SAFE
+        choice = enter_placement(store, connection, placement, row["number"], row["published"], safe=safe)
+    else:
+        forget_places(store, connection)
     _insert(store, connection, row)
+    update_vault_row(connection, store.where, republication=choice.stored())
 
 
 def _insert(store: Store, connection: sa.Connection, row: dict[str, Any]) -> None:

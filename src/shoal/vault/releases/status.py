@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,6 +12,7 @@ from shoal.schema import Role
 from shoal.vault.facts import Status
 from shoal.vault.releases.history import last_release
 from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
 from shoal.vault.store.integrity import check_part
@@ -41,6 +44,9 @@ def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> 
         "`shoal rebase` measures anew."
         for name in many
     ]
+    choice = Republication.from_row(row)
+    waiting, ghosts, living = _places(connection, choice, batch["records"], last)
+    obstacles = [] if living else json.loads(batch["obstacles"])
     return Status(
         vault=where,
         version=row["version"],
@@ -54,8 +60,8 @@ def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> 
         measure=epoch.measure,
         maintainer=epoch.maintainer,
         loss=batch["loss"],
-        publishable=batch["obstacles"] == "[]",
-        obstacles=json.loads(batch["obstacles"]),
+        publishable=not obstacles,
+        obstacles=obstacles,
         outside=outside,
         notes=notes,
         last_release=None if last is None else last["number"],
@@ -66,5 +72,23 @@ def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> 
         deleted_since=int(deleted),
         source_position=row["source_position"],
         keys_hashed=keys_hashed,
+        republication=choice.mode,
+        max_hold=choice.max_hold,
+        vacancies=choice.vacancies,
+        waiting=waiting,
+        ghosts=ghosts,
         size=store.backend.size(connection),
     )
+
+
+def _places(
+    connection: sa.Connection, choice: Republication, records: int, last: Mapping[str, Any] | None
+) -> tuple[int, int, bool]:
+    """Of a vault whose releases are safe: how many wait, how many ghosts there are, and whether anybody has a place."""
+    places = tables.places
+    if choice.mode != SAFE or last is None or last["republication"] != SAFE:
+        return 0, 0, False
+    shown = places.c.until.is_(None), places.c.since > 0
+    held = connection.scalar(sa.select(sa.func.count(places.c.holder)).where(*shown)) or 0
+    every = connection.scalar(sa.select(sa.func.count()).select_from(places).where(*shown)) or 0
+    return records - int(held), int(every - held), held > 0

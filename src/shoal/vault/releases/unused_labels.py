@@ -121,3 +121,11 @@ def _rewrite(store: Store, connection: sa.Connection, version: int, keep: NDArra
     old = Snapshot(*row)
     new = make_snapshot(old.version, old.base, old.labels(store.where).only(keep))
     store.insert(connection, tables.classes, tables.CLASSES, [new])
+
+
+def forget_groups(store: Store, connection: sa.Connection, groups: Longs) -> None:
+    """What these groups looked like, in every release: nobody is left of them."""
+    for version, (_, named) in _snapshot_groups(connection).items():
+        keep = ~np.isin(named, groups)
+        if not keep.all():
+            _rewrite(store, connection, version, keep)

@@ -24,6 +24,8 @@ from shoal.vault.state.epoch import Epoch
 from shoal.vault.state.erased_values import without_domains
 from shoal.vault.state.frozen import outside
 from shoal.vault.state.passthrough import to_texts
+from shoal.vault.state.places import follow_batch
+from shoal.vault.state.republication import NONE, SAFE, Republication
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
 from shoal.vault.store.queries import Row, rows_among
@@ -41,19 +43,23 @@ class Saving:
         """`row`: that of the vault."""
         self.store, self.connection = store, connection
         self.version = int(row["version"]) + 1
-        shown = connection.scalar(sa.select(sa.func.max(tables.releases.c.version)))
-        self.published = -1 if shown is None else int(shown)  # the last version that a release shows
+        by_records = sa.func.coalesce(tables.releases.c.republication, NONE) != SAFE
+        shown = connection.scalar(sa.select(sa.func.max(tables.releases.c.version)).where(by_records))
+        self.published = -1 if shown is None else int(shown)  # the last version whose records a release shows
+        self.republication = Republication.from_row(row)
         self.erased: list[tuple[int, int, int]] = []  # where people were shown who are erased: group, since, until
         self.gone: list[str] = []  # passthrough values of records that are no more, or are different now
 
     # Parts of a batch
 
-    def remove(self, gone: NDArray[np.int64], replaced: NDArray[np.int64]) -> None:
-        """Records with these numbers go; those of `replaced` live on in a new version."""
+    def remove(self, gone: NDArray[np.int64], replaced: Mapping[int, int]) -> None:
+        """Records with these numbers go; those of `replaced` live on, under the numbers that it has for them."""
         records = list(map(Record._make, self.store.delete(self.connection, tables.records, "id", gone)))
-        updated = set(replaced.tolist())
-        self.retire([record for record in records if record.id in updated])
-        deleted = [record for record in records if record.id not in updated]
+        self.retire([record for record in records if record.id in replaced])
+        deleted = [record for record in records if record.id not in replaced]
+        if self.republication.keeps_places:
+            again = {record.id: (record, replaced[record.id]) for record in records if record.id in replaced}
+            self.republication = follow_batch(self.store, self.connection, self.republication, deleted, again)
         self._remember_groups([(record.id, record.group_id, record.since) for record in deleted])
         self.gone = [record.carried for record in records]
         self._erase([record.id for record in deleted], [record.key for record in deleted])
@@ -146,6 +152,7 @@ class Saving:
 
     def finish(self, **changed: object) -> None:
         """Where the vault stands after the batch."""
+        changed["republication"] = self.republication.stored()
         update_vault_row(self.connection, self.store.where, version=self.version, **changed)
 
     # What stays of what goes
@@ -175,7 +182,8 @@ class Saving:
     def _count_erased(self, ids: NDArray[np.int64]) -> None:
         """Releases that show records with these numbers have so many rows less that can be rebuilt."""
         releases, columns = tables.releases, ("number", "version", "erased", "manifest")
-        history = self.connection.execute(sa.select(*(releases.c[name] for name in columns))).all()
+        by_records = sa.func.coalesce(releases.c.republication, NONE) != SAFE  # others show places, which stay
+        history = self.connection.execute(sa.select(*(releases.c[name] for name in columns)).where(by_records)).all()
         stays = ["group_id", "since", "until"]
         shown = rows_among(self.connection, tables.memberships, stays, "record_id", ids) if history else []
         if not shown:
@@ -194,11 +202,11 @@ def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> l
     """Write what a batch has done to a live partition. What the dictionary must take when it has lasted."""
     live, arrivals = state.live, applied.arrivals
     gone, come = live.ids[applied.gone], live.ids[applied.come]
-    replaced = live.ids[applied.gone[applied.deleted :]]
+    replaced = live.ids[applied.gone[applied.deleted :]], come[applied.inserted :]
     stayed = np.setdiff1d(applied.moved, applied.come)
     turnovers = state.dictionary.turnover(live.books, live.codes[applied.come], live.codes[applied.gone])
     cells = np.stack([turnover.come_ids for turnover in turnovers], axis=1)
-    saving.remove(gone, replaced)
+    saving.remove(gone, dict(zip(*(numbers.tolist() for numbers in replaced), strict=True)))
     saving.move(live.ids[stayed], live.labels[stayed])
     keys = [*arrivals.inserted, *arrivals.updated]
     saving.add(come, keys, arrivals.people, cells, arrivals.passthrough, live.labels[applied.come])

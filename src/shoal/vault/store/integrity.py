@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from shoal.vault.store.checksums import adjusted, checksum
 from shoal.vault.store.damage import damaged
-from shoal.vault.store.parts import PARTS
+from shoal.vault.store.parts import PARTS, Part
 from shoal.vault.store.queries import chunks
 from shoal.vault.store.vault_row import vault_row
 
@@ -23,7 +23,10 @@ def stored_sums(row: Mapping[str, Any]) -> dict[str, int]:
 
 def part_checksum(connection: sa.Connection, part: str, where: str) -> int:
     """The checksum of a part as it is now."""
-    summed = PARTS[part]
+    return sum_of_part(connection, PARTS[part], where)
+
+
+def sum_of_part(connection: sa.Connection, summed: Part, where: str) -> int:
     conditions = [] if summed.only is None else [summed.table.c[summed.only].is_(True)]
     found = 0
     for some in in_order(chunks(connection, summed.table, summed.columns, *conditions), where):

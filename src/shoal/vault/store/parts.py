@@ -57,6 +57,9 @@ PARTS = {
         Part("batches", tables.batches, tables.BATCH, "the log"),
         Part("touches", tables.touches, tables.TOUCH, "the log"),
         Part("releases", tables.releases, tables.RELEASE, "releases", only="done"),
+        Part("places", tables.places, tables.PLACE, "places"),
+        Part("waiting", tables.waiting, tables.WAITING, "who waits"),
+        Part("formers", tables.formers, tables.FORMER, "who has left a place"),
     )
 }
 

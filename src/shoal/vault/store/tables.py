@@ -3,8 +3,8 @@
 Versions count batches: the vault's version goes up by one with every batch of changes, and a release is what the
 records were at a version. An interval `since … until` holds the versions from `since` on and before `until`.
 
-Format 2 (1: no `uid`, `commits` and `drafts`, no index of memberships by group). A change of this file is a new
-format: raise FORMAT, and add a step to `lifecycle/migrations.py`.
+Format 3 (2: no `republication`, `places`, `waiting` and `formers`; 1: no `uid`, `commits` and `drafts`, no index of
+memberships by group). A change of this file is a new format: raise FORMAT, and add a step to `lifecycle/migrations.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from shoal.files import VAULT
 
-FORMAT = 2
+FORMAT = 3
 APPLICATION = VAULT  # SQLite keeps it in the file's header
 
 COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}  # SQLite keeps rows in the primary key itself
@@ -49,6 +49,7 @@ vault = Table(
     Column("next_values", Text, nullable=False),  # JSON: the same for the values of each quasi-identifier, in an epoch
     Column("key_check", Text),  # tells whether a key secret is the right one; null: keys are stored as they are
     Column("source_position", Text),  # how far a source has been followed; opaque
+    Column("republication", Text),  # JSON: what is made of releases that follow others, see state/republication.py
     Column("sums", Text, nullable=False),  # JSON: a checksum for each part of the tables, see parts.py
     Column("sha256", Text, nullable=False),  # of this row
 )
@@ -180,6 +181,46 @@ releases = Table(
     Column("host", Text),  # on which machine
     Column("part", Text),  # the mark of temporary files that may be there; null: none
     Column("overwrites", Boolean, nullable=False),  # whether what was there before may go
+    Column("republication", Text),  # none, audit, safe; null: from before there was a choice, as none
+)
+
+# Rows of releases beyond the people whom they show (docs/safe.md): a place keeps what it says when its holder leaves,
+# and is a ghost then. `safe` releases show places; others show records, and places are kept for the day when a vault
+# is switched to `safe`. The values of people who have been deleted are here as parts of what was published, and
+# nowhere else.
+places = Table(
+    "places",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("cohort", BigInteger, nullable=False),  # who cannot be told apart: see docs/safe.md
+    Column("holder", BigInteger),  # the number of a record; null: nobody holds it
+    # JSON, as in `records`: what it says; null: what its holder says, or (with no holder) forgotten with its cohort
+    Column("carried", Text),
+    Column("person", BigInteger, nullable=False),  # whose it was at first: equal numbers in a cohort, one person
+    Column("tainted", Integer, nullable=False),  # 1: more is known of it than of its cohort
+    Column("since", BigInteger, nullable=False),  # the version of the first `safe` release that shows it
+    Column("until", BigInteger),  # the version of the first one that does not; null: none yet
+    Index("places_holder", "holder"),
+)
+
+# Records that no release shows yet, because nobody is there to hide among: since which release, and when.
+waiting = Table(
+    "waiting",
+    metadata,
+    Column("record_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("release", Integer, nullable=False),  # the first that passed it over
+    Column("since", Text, nullable=False),  # UTC
+)
+
+# Who has held which place: keyed hashes of keys (and persons), so that somebody who comes back is known again.
+formers = Table(
+    "formers",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("hash", Text, nullable=False),
+    Column("place", BigInteger, nullable=False),
+    Column("moved", Integer, nullable=False),  # 1: stayed in the table with another sensitive value; 0: went away
+    Index("formers_hash", "hash"),
 )
 
 # Files with originals (backups, exports) that somebody is making, or was when the process ended: whoever opens the
@@ -202,7 +243,13 @@ CLASSES = ("version", "base", "groups", "cells", "checksum")
 VALUE = ("id", "name", "value", "frequency")
 BATCH = tuple(column.name for column in batches.columns)
 TOUCH = ("version", "records")
+PLACE = tuple(column.name for column in places.columns)
+WAITING = tuple(column.name for column in waiting.columns)
+FORMER = tuple(column.name for column in formers.columns)
 RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "part"))  # how far it is
 
-ALL = (vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases, drafts)
+ALL = (
+    vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases, places, waiting,
+    formers, drafts,
+)  # fmt: skip
 COPIED = tuple(table for table in ALL if table is not drafts)

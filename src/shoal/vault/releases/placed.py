@@ -1,0 +1,221 @@
+"""The places of a vault in memory, held against its records as they are now.
+
+Between two releases people leave, come back and change. Here it shows: whoever says something else of a sensitive column
+than the place does has moved out of it; whoever is back, and says what the place says, has it again if it is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+
+from shoal.cohorts.places import GHOST, Bools, Floats, Longs, Places, Table
+from shoal.cohorts.second import Past
+from shoal.maintain.live import LivePartition
+from shoal.records.encode import Records
+from shoal.schema import Role
+from shoal.vault.state.epoch import Epoch
+from shoal.vault.state.passthrough import from_texts
+from shoal.vault.state.places import former_rows
+from shoal.vault.state.republication import Republication
+from shoal.vault.store import tables
+from shoal.vault.store.integrity import check_part
+from shoal.vault.store.queries import chunks, rows_among
+
+Formers = Sequence[tuple[str, int, int]]  # hash, place, moved
+
+
+class Stored(NamedTuple):
+    """The places that are, or may be, shown by the next release, as they are stored."""
+
+    ids: Longs
+    cohorts: Longs
+    holders: Longs  # numbers of records; GHOST: nobody
+    carried: list[str | None]
+    people: Longs
+    tainted: Bools
+    since: Longs
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Records and places as they are now."""
+
+    table: Table
+    places: Places
+    stored: Stored
+    keys: list[str]  # of the records
+    ids: Longs  # the same
+    texts: list[str]  # what places have kept: rows of `table.contents` after those of the records
+    moved: Formers  # who has moved out of a place since the last release
+    pasts: dict[int, Past]  # of records without a place
+    stale: int  # places whose holders say something else by now, that is not sensitive
+    unknown_past: bool  # there are releases from before places were kept
+
+
+def placed(connection: sa.Connection, live: LivePartition, epoch: Epoch, choice: Republication, where: str) -> Placed:
+    """What the vault says of its places, checked."""
+    for part in ("places", "formers"):
+        check_part(connection, part, where)
+    alive = live.alive()
+    records = live.records()
+    ids = live.ids[alive].astype(np.int64)
+    key_of_slot = {slot: key for key, slot in live.keys.items()}
+    keys = [key_of_slot[slot] for slot in alive.tolist()]
+    stored = _read(connection)
+    texts = [text for text in stored.carried if text is not None]
+    kept = from_texts(texts, epoch.passthrough, where)
+    reference = _now(records, live)
+    table = Table.of(records, kept, epoch.k, live.settings.rules, epoch.measure, reference)
+    order = np.argsort(ids)
+    holders = _index(ids, order, stored.holders)
+    own = np.array([text is not None for text in stored.carried], bool)
+    shows = np.where(own, len(records) + np.cumsum(own) - 1, holders)
+    places = Places(stored.ids, stored.cohorts, holders, shows, stored.people, stored.tainted)
+    places, moved = _move_out(places, table, keys, choice)
+    places, pasts = _come_back(connection, places, table, keys, live, choice)
+    changed = places.held & (table.values[places.shows] != table.values[np.maximum(places.holders, 0)])
+    releases = tables.releases
+    shown = connection.scalar(sa.select(releases.c.number).where(releases.c.done.is_(True)).limit(1)) is not None
+    unknown = shown and not len(places)
+    return Placed(table, places, stored, keys, ids, texts, moved, pasts, int(changed.sum()), unknown)
+
+
+def _read(connection: sa.Connection) -> Stored:
+    names = ("id", "cohort", "holder", "carried", "person", "tainted", "since")
+    living = tables.places.c.until.is_(None)
+    columns: list[list[object]] = [[] for _ in names]
+    for some in chunks(connection, tables.places, names, living):
+        for column, values in zip(columns, some, strict=True):
+            column.extend(values)
+    ids, cohorts, holders, carried, people, tainted, since = columns
+    return Stored(
+        np.array(ids, np.int64),
+        np.array(cohorts, np.int64),
+        np.array([GHOST if holder is None else holder for holder in holders], np.int64),
+        carried,  # type: ignore[arg-type]  # texts
+        np.array(people, np.int64),
+        np.array(tainted, bool),
+        np.array(since, np.int64),
+    )
+
+
+def _index(ids: Longs, order: Longs, wanted: Longs) -> Longs:
+    """Where the records with these numbers are; GHOST: nowhere."""
+    if not len(ids):
+        return np.full(len(wanted), GHOST)
+    at = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
+    return np.where(ids[order[at]] == wanted, order[at], GHOST)
+
+
+def _now(records: Records, live: LivePartition) -> dict[str, object] | None:
+    """What closeness is measured against when a cohort begins: the table as it is."""
+    from shoal.privacy import Privacy
+
+    if not any(rule.symbol == "t" for rule in live.settings.rules) or not len(records):
+        return None
+    return dict(Privacy.of(records, live.k, live.settings.rules, quiet=True).distributions())
+
+
+def _move_out(places: Places, table: Table, keys: list[str], choice: Republication) -> tuple[Places, Formers]:
+    """Without those who say something else of a sensitive column than their place does."""
+    held = np.flatnonzero(places.held)
+    says = table.sensitive[places.holders[held]]
+    gone = held[(says != table.sensitive[places.shows[held]]).any(axis=1)]
+    moved = [
+        row
+        for place, holder in zip(places.ids[gone].tolist(), places.holders[gone].tolist(), strict=True)
+        for row in former_rows(choice, keys[holder], None, place, moved=True)
+    ]
+    return places.filled(gone, np.full(len(gone), GHOST)), moved
+
+
+def _come_back(
+    connection: sa.Connection,
+    places: Places,
+    table: Table,
+    keys: list[str],
+    live: LivePartition,
+    choice: Republication,
+) -> tuple[Places, dict[int, Past]]:
+    """With those again who are back and say what their place does; and the pasts of all others without a place."""
+    seated = np.zeros(len(keys), bool)
+    seated[places.holders[places.held]] = True
+    waiting = np.flatnonzero(~seated).tolist()
+    if not waiting or connection.scalar(sa.select(tables.formers.c.id).limit(1)) is None:
+        return places, {}
+    whose = live.table.people()
+    by_hash: dict[str, list[int]] = {}
+    own = {}
+    for record in waiting:
+        own[record] = choice.hash_of(keys[record], str(Role.KEY))
+        by_hash.setdefault(own[record], []).append(record)
+        if whose is not None:
+            by_hash.setdefault(choice.hash_of(whose[record], str(Role.PERSON)), []).append(record)
+    rows = rows_among(connection, tables.formers, ("hash", "place", "moved"), "hash", list(by_hash))
+    before: dict[int, list[tuple[str, int, int]]] = {}
+    for hashed, place, moved in rows:
+        for record in by_hash[hashed]:
+            before.setdefault(record, []).append((hashed, place, moved))
+    at = {number: i for i, number in enumerate(places.ids.tolist())}
+    holders = places.holders.copy()
+    pasts = {}
+    for record, left in before.items():
+        free = [
+            at[place]
+            for hashed, place, _ in left
+            if hashed == own[record] and place in at and holders[at[place]] == GHOST
+            and table.values[places.shows[at[place]]] == table.values[record]
+        ]  # fmt: skip
+        if free:
+            holders[free[0]] = record
+            continue
+        known = [at[place] for _, place, _ in left if place in at]
+        pasts[record] = Past(
+            cohorts=sorted(set(places.cohorts[known].tolist())),
+            moved=all(moved for _, _, moved in left),
+            known=len(known) == len(left) and not places.tainted[known].any(),
+        )
+    return replace(places, holders=holders), pasts
+
+
+def waited(connection: sa.Connection, ids: Longs, choice: Republication, number: int, now: str) -> Floats:
+    """How much longer each record may wait: 1 has just come, 0 must go out; infinity: as long as it takes."""
+    from datetime import datetime
+
+    patience = np.full(len(ids), np.inf)
+    releases, days = choice.hold_in_releases, choice.hold_in_days
+    if releases is None and days is None:
+        return patience
+    patience[:] = 1.0
+    rows = [row for some in chunks(connection, tables.waiting, tables.WAITING) for row in zip(*some, strict=True)]
+    index = {record: i for i, record in enumerate(ids.tolist())}
+    for record, release, since in rows:
+        if releases is not None:
+            passed = (number - release) / releases
+        else:
+            assert days is not None
+            passed = (datetime.fromisoformat(now) - datetime.fromisoformat(since)).total_seconds() / 86_400 / days
+        if record in index:
+            patience[index[record]] = max(0.0, 1.0 - passed)
+    return patience
+
+
+def texts_of(placed: Placed, shows: Longs, own: Sequence[str]) -> list[str]:
+    """What rows of the contents say, as JSON. `own`: of the records."""
+    n = len(placed.keys)
+    return [own[row] if row < n else placed.texts[row - n] for row in shows.tolist()]
+
+
+def contents_texts(passthrough: pa.Table, which: Longs) -> list[str]:
+    """As `records` stores them, of some records."""
+    from shoal.vault.state.passthrough import to_texts
+
+    if not passthrough.num_columns:
+        return ["{}"] * len(which)
+    return to_texts(passthrough.take(pa.array(which)), len(which))
