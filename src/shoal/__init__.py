@@ -6,6 +6,7 @@ from shoal import datasets
 from shoal.anonymize import anonymize
 from shoal.compare import Comparison, compare
 from shoal.errors import (
+    AuditError,
     BatchError,
     DataError,
     HierarchyError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from shoal.vault.vault import Vault
 
 __all__ = [
+    "AuditError",
     "BatchError",
     "Column",
     "Comparison",

@@ -164,6 +164,11 @@ class VerificationError(ShoalError):
 class AuditError(VerificationError):
     """Together with those before, the release would say what none of them says alone; it was not published."""
 
+    people: int = 0  # of how many
+
+    def facts(self) -> dict[str, object]:
+        return {**super().facts(), "people": self.people}
+
 
 class Unchanged(ShoalError):
     """Nothing has changed since the last release; a second one was not made."""

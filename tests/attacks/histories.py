@@ -65,7 +65,7 @@ def lived(where: str | Path, folder: Path, plan: Plan, **options: Any) -> Histor
     """Make a vault, change it and publish it as planned. `options` are those of `shoal.Vault.create`: k, l, …"""
     living = Living(plan)
     history = History(plan, people=living.people)
-    options = {"seed": plan.seed, **options}
+    options = {"seed": plan.seed, "republication": "none", **options}
     with shoal.Vault.create(where, plan.schema, data=living.first(), **options) as vault:
         for number in range(1, plan.releases + 1):
             if number > 1:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
 import shoal
 from shoal.vault.releases.snapshots import labels_at  # no public function tells the class of a record
+from shoal.vault.store import tables
 from tests.attacks.files import Cells
 
 
@@ -33,8 +36,21 @@ def classes_of(vault: shoal.Vault) -> list[Row]:
         group: tuple("" if cell is None else str(cell) for cell in look.values())
         for group, look in zip(labels.groups.tolist(), looks, strict=True)
     }
+    if vault.releases()[-1].republication == "safe":
+        return _places_of(vault, cells)
     groups = vault.groups()
     return [
         Row(cells[group], key)
         for key, group in zip(groups["key"].to_pylist(), groups["group"].to_pylist(), strict=True)
+    ]
+
+
+def _places_of(vault: shoal.Vault, cells: dict[int, Cells]) -> list[Row]:
+    with vault._reading() as connection:
+        places = connection.execute(sa.select(tables.places).where(tables.places.c.until.is_(None))).mappings().all()
+        keys = dict(tuple(row) for row in connection.execute(sa.select(tables.records.c.id, tables.records.c.key)))
+    return [
+        Row(cells[place["cohort"]], keys.get(place["holder"]), f"place {place['id']}")
+        for place in places
+        if place["since"] > 0
     ]

@@ -121,7 +121,9 @@ def test_the_order_of_a_vaults_rows_is_another_each_time(tmp_path: Path) -> None
     }
     people = [{"id": f"p{i}", "age": 20 + i % 40, "n": f"n{i}"} for i in range(300)]
     files = [tmp_path / f"{number}.csv" for number in range(5)]
-    with shoal.Vault.create(tmp_path / "vault", shoal.Schema(columns), k=5, data=people, seed=1) as vault:
+    with shoal.Vault.create(
+        tmp_path / "vault", shoal.Schema(columns), republication="none", k=5, data=people, seed=1
+    ) as vault:
         for path in files:
             vault.publish(path, even_if_unchanged=True)
     published = [[{"n": f"n{i}"} for i in range(300)], *map(read_lines, files)]
@@ -141,8 +143,9 @@ def test_a_manifest_says_what_is_known_to_be_said(tmp_path: Path) -> None:
     assert manifest.keys() <= {
         *("file", "sha256", "created", "made_by", "manifest_version", "release", "published", "previous"),
         *("rows", "withheld", "k", "counted", "rules", "method", "measure", "options", "columns"),
-        *("equivalence_classes", "smallest_class", "measures"),
+        *("equivalence_classes", "smallest_class", "measures", "republication"),
     }
+    assert manifest["republication"] == {"mode": "none"}  # or also how many rows are ghosts, and how many records wait
     told = {way: fact for way, fact in facts(manifest["columns"]).items() if not way.endswith((".role", ".type"))}
     assert told == {"age.domain.0": 18, "age.domain.1": 89}  # as the schema declares it
 

@@ -47,7 +47,7 @@ def test_it_names_whomever_a_solver_finds(plan: Plan, options: dict[str, object]
 
 def test_releases_of_what_has_not_changed_say_no_more_than_one(tmp_path: Path) -> None:
     table, schema = shoal.datasets.census(300, seed=1), shoal.datasets.census_schema()
-    with shoal.Vault.create(tmp_path / "vault", schema, k=5, data=table) as vault:
+    with shoal.Vault.create(tmp_path / "vault", schema, republication="none", k=5, data=table) as vault:
         assert vault.audit().ok  # none yet
         vault.publish()
         assert vault.audit().ok
@@ -58,7 +58,7 @@ def test_releases_of_what_has_not_changed_say_no_more_than_one(tmp_path: Path) -
 
 def test_what_the_next_release_would_say_is_what_it_says(tmp_path: Path) -> None:
     table, schema = shoal.datasets.census(300, seed=1), shoal.datasets.census_schema()
-    with shoal.Vault.create(":memory:", schema, k=5, data=table) as vault:
+    with shoal.Vault.create(":memory:", schema, republication="none", k=5, data=table) as vault:
         vault.publish()
         for changes in shoal.datasets.census_changes(table, batches=1, size=8, seed=2):
             vault.apply(changes)

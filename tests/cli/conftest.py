@@ -29,5 +29,5 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
 @pytest.fixture
 def holder(person: Person) -> Person:
     """The same, with a vault."""
-    person.types("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    person.types("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv", "--republication", "none")
     return person

@@ -75,7 +75,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text)
     schema = folder / "schema.toml"
     shoal.anonymize(folder / "people.csv", schema, k=3, method="mondrian").write(folder / "release.csv")
-    with shoal.Vault.create(folder / "vault", schema, k=3, data=folder / "people.csv") as vault:
+    with shoal.Vault.create(folder / "vault", schema, republication="none", k=3, data=folder / "people.csv") as vault:
         vault.publish()
         vault.insert(table_of(range(80, 86)))
         vault.publish()

@@ -45,7 +45,7 @@ def without_secrets(error: shoal.ShoalError) -> None:
 @pytest.fixture
 def bare_vault(tmp_path: Path) -> shoal.Vault:
     data = write(tmp_path / "people.csv", PEOPLE.split("\n", 1)[1])
-    return shoal.Vault.create(":memory:", BARE, k=2, data=data)
+    return shoal.Vault.create(":memory:", BARE, republication="none", k=2, data=data)
 
 
 def kept(vault: shoal.Vault) -> dict[str, tuple[object, object]]:
@@ -58,7 +58,9 @@ def test_a_batch_without_a_header_shows_no_record(verb: str, header: bool | None
     schema = shoal.Schema(columns=COLUMNS, header=header)
     op = "insert," if verb == "apply" else ""
     path = write(tmp_path / "batch.csv", op + FIRST + op + "p99,Eve,31,flu\n")
-    with shoal.Vault.create(":memory:", schema, k=2, data=write(tmp_path / "people.csv", PEOPLE)) as vault:
+    with shoal.Vault.create(
+        ":memory:", schema, republication="none", k=2, data=write(tmp_path / "people.csv", PEOPLE)
+    ) as vault:
         with pytest.raises(shoal.DataError) as refused:
             getattr(vault, verb)(path)
         without_secrets(refused.value)

@@ -264,7 +264,7 @@ def test_what_the_schema_is_made_of_is_never_overwritten(tmp_path: Path) -> None
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     keyed = shoal.Schema({"id": {"role": "key"}, **shoal.Schema.load(tmp_path / "schema.toml").columns})
     rows = table.append_column("id", pa.array([str(i) for i in range(15)]))
-    with shoal.Vault.create(tmp_path / "v", keyed, k=5, data=rows) as vault:
+    with shoal.Vault.create(tmp_path / "v", keyed, republication="none", k=5, data=rows) as vault:
         with pytest.raises(shoal.OutputError, match="is made from"):
             vault.publish(tmp_path / "country.csv", force=True)
         vault.publish()

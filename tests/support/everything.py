@@ -30,7 +30,7 @@ shoal.compare(adult.slice(0, 500), schema, k=[5], methods=["mondrian", "shoal"])
 for maintainer, known in MAINTAINERS.items():
     rules = {"l": {"diagnosis": 1.5}} if known.keeps_rules else {}
     with shoal.Vault.create(folder / f"{maintainer}.vault", census_schema, k=4, data=census.slice(0, 400),
-                            maintainer=maintainer, **rules) as vault:
+                            republication="none", maintainer=maintainer, **rules) as vault:
         vault.insert(census.slice(400, 150))
         vault.publish(folder / f"{maintainer}-1.csv")
         vault.delete(census["person_id"].slice(0, 120))

@@ -24,4 +24,6 @@ def people(several: int, first: int = 0) -> Rows:
 
 
 def make(where: str, **options: Any) -> shoal.Vault:
-    return shoal.Vault.create(where, **{"schema": PLAIN, "k": 3, "data": people(30), "seed": 1, **options})
+    return shoal.Vault.create(
+        where, **{"schema": PLAIN, "k": 3, "data": people(30), "seed": 1, "republication": "none", **options}
+    )

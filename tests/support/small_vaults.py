@@ -21,7 +21,7 @@ def people(several: int, first: int = 0) -> list[dict[str, Any]]:
 
 
 def make(where: str | Path) -> shoal.Vault:
-    return shoal.Vault.create(where, SCHEMA, k=3, data=people(40), seed=1)
+    return shoal.Vault.create(where, SCHEMA, k=3, data=people(40), seed=1, republication="none")
 
 
 def hidden(folder: Path) -> list[str]:

@@ -94,7 +94,9 @@ class Script:
     def create(self, where: str | Path) -> shoal.Vault:
         """The vault before the first step."""
         first = self.moments[0]
-        return shoal.Vault.create(where, schema(), k=first.k, data=as_table(list(first.records.values())))
+        return shoal.Vault.create(
+            where, schema(), k=first.k, data=as_table(list(first.records.values())), republication="none"
+        )
 
     def moment(self, step: int) -> Moment:
         while len(self.moments) <= step:

@@ -22,7 +22,9 @@ def rows_of(count: int, *, first: int = 0, seed: int = 1, wild: bool = False) ->
 
 def make(where: str, count: int = 60, **options: Any) -> shoal.Vault:
     options = {"k": 3, "seed": 1, **options}
-    return shoal.Vault.create(where, live_tables.schema(), data=as_table(rows_of(count)), **options)
+    return shoal.Vault.create(
+        where, live_tables.schema(), data=as_table(rows_of(count)), **{"republication": "none", **options}
+    )
 
 
 def expected(rows: list[dict[str, Any]]) -> dict[str, dict[str, object]]:

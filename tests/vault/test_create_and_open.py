@@ -109,8 +109,8 @@ def test_newer_and_older_formats(place: Place, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(shoal.VaultError, match="newer shoal"):
         shoal.Vault.restore(where, where + "x")
     with vault._store.write() as connection:
-        connection.execute(sa.update(tables.vault).values(format=2))
-    monkeypatch.setattr(tables, "FORMAT", 4)
+        connection.execute(sa.update(tables.vault).values(format=3))
+    monkeypatch.setattr(tables, "FORMAT", 5)
 
     def first(store: Store, connection: sa.Connection) -> None:
         update_vault_row(connection, where, source_position="migrated")
@@ -118,18 +118,18 @@ def test_newer_and_older_formats(place: Place, monkeypatch: pytest.MonkeyPatch) 
     def fails(store: Store, connection: sa.Connection) -> None:
         raise RuntimeError("halfway")
 
-    monkeypatch.setattr(migrations, "STEPS", {2: first, 3: fails})
+    monkeypatch.setattr(migrations, "STEPS", {3: first, 4: fails})
     with pytest.raises(RuntimeError):
         shoal.Vault.open(where)
     with vault._store.read() as connection:
         assert vault_row(connection, where)["source_position"] is None
     vault._store.close()
-    monkeypatch.setattr(migrations, "STEPS", {2: first, 3: lambda store, connection: None})
+    monkeypatch.setattr(migrations, "STEPS", {3: first, 4: lambda store, connection: None})
     with shoal.Vault.open(where) as vault:
         assert vault.source_position == "migrated"
         assert vault.check().ok
     monkeypatch.setattr(migrations, "STEPS", {})
-    monkeypatch.setattr(tables, "FORMAT", 5)
+    monkeypatch.setattr(tables, "FORMAT", 6)
     with pytest.raises(shoal.VaultError, match="cannot bring up to date"):
         shoal.Vault.open(where)
 

@@ -52,7 +52,9 @@ def test_erased_values_are_not_named_by_the_epoch_either(place: Place) -> None:
     where = place()
     rows = [*rows_of(60), {**rows_of(1, first=100)[0], "diagnosis": "lycanthropy", "cost": 424242}]
     options: dict[str, Any] = {"k": 3, "t": {"diagnosis": 0.9, "cost": 0.9}, "l": {"diagnosis": 1.1}, "seed": 1}
-    with shoal.Vault.create(where, live_tables.schema(), data=as_table(rows), **options) as vault:
+    with shoal.Vault.create(
+        where, live_tables.schema(), data=as_table(rows), **{"republication": "none", **options}
+    ) as vault:
         vault.publish()
         assert b"lycanthropy" in everything_stored(where)
         vault.delete(["key-100"])

@@ -84,7 +84,7 @@ def keys(vault: shoal.Vault) -> set[str]:
 def test_batches_until_the_disk_is_full(disk: Disk) -> None:
     where, known = disk.folder / "vault", 60
     disk.resize(1024)
-    with shoal.Vault.create(where, schema(), k=3, data=as_table(people(0, known))) as vault:
+    with shoal.Vault.create(where, schema(), republication="none", k=3, data=as_table(people(0, known))) as vault:
         while not refused(partial(vault.insert, as_table(people(known, 20))), "no room left"):
             known += 20
             assert known < 4000, "the disk is never full"
@@ -105,7 +105,7 @@ def test_a_disk_with_little_room(disk: Disk, tmp_path: Path, left: int) -> None:
     """Wherever it is that the room ends: in the log, in a file that SQLite puts beside the vault, in a release."""
     where, elsewhere, known = disk.folder / "vault", tmp_path / "elsewhere", 600
     elsewhere.mkdir()
-    shoal.Vault.create(where, schema(), k=3, data=as_table(people(0, known))).close()
+    shoal.Vault.create(where, schema(), republication="none", k=3, data=as_table(people(0, known))).close()
     done: list[str] = []
 
     def work() -> None:
@@ -137,7 +137,9 @@ def test_a_disk_with_little_room(disk: Disk, tmp_path: Path, left: int) -> None:
 def test_a_release_for_a_full_disk(disk: Disk, tmp_path: Path, ending: str) -> None:
     """The vault is elsewhere: it has room, and nothing of the release."""
     failed = 0
-    with shoal.Vault.create(tmp_path / "vault", schema(), k=3, data=as_table(people(0, 300))) as vault:
+    with shoal.Vault.create(
+        tmp_path / "vault", schema(), republication="none", k=3, data=as_table(people(0, 300))
+    ) as vault:
         for left in range(0, 40, 4):
             disk.fill(left)
             path, before = disk.folder / f"release-{left}{ending}", len(vault.releases())

@@ -42,7 +42,9 @@ def people(several: int = 50) -> list[dict[str, Any]]:
 
 
 def make(where: str, **options: Any) -> shoal.Vault:
-    return shoal.Vault.create(where, SCHEMA, **{"k": 4, "data": people(), "seed": 1, **options})
+    return shoal.Vault.create(
+        where, SCHEMA, **{"republication": "none", "k": 4, "data": people(), "seed": 1, **options}
+    )
 
 
 def stored(vault: shoal.Vault) -> bytes:
@@ -177,7 +179,7 @@ def test_a_value_that_a_hierarchy_lists_keeps_its_name_in_the_reference(place: P
     rows = [{"id": f"p{i}", "age": i, "ill": ["flu", "cold", "rash"][i % 3]} for i in range(30)]
     rows.append({"id": "last", "age": 7, "ill": "mumps"})
     where = place()
-    with shoal.Vault.create(where, shoal.Schema(columns), k=3, t=0.9, data=rows, seed=1) as vault:
+    with shoal.Vault.create(where, shoal.Schema(columns), republication="none", k=3, t=0.9, data=rows, seed=1) as vault:
         vault.delete(["last"])
     with shoal.Vault.open(where) as vault:
         vault.insert([{"id": "new", "age": 9, "ill": "flu"}])

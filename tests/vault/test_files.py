@@ -190,7 +190,7 @@ def test_vaults_and_what_lies_beside_them_are_never_overwritten(tmp_path: Path) 
         '[columns.id]\nrole = "key"\n[columns.age]\nrole = "quasi-identifier"\ntype = "numeric"\n'
         '[columns.ill]\nrole = "insensitive"\n'
     )
-    with shoal.Vault.create(tmp_path / "v", schema, k=3, data=tmp_path / "data.csv") as vault:
+    with shoal.Vault.create(tmp_path / "v", schema, republication="none", k=3, data=tmp_path / "data.csv") as vault:
         before = {path: path.read_bytes() for path in tmp_path.iterdir() if "shm" not in path.name}
         for ending in (".head", ".lock", "-wal", "-journal"):
             with pytest.raises(shoal.OutputError, match="belongs to the vault"):

@@ -36,7 +36,7 @@ def people(several: int) -> list[dict[str, Any]]:
 def left_open(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault whose last writer was killed, with all that it did in the write-ahead log."""
     where = tmp_path_factory.mktemp("vault") / "v"
-    shoal.Vault.create(where, SCHEMA, k=3, data=people(40), maintainer="i3m").close()
+    shoal.Vault.create(where, SCHEMA, republication="none", k=3, data=people(40), maintainer="i3m").close()
     subprocess.run([sys.executable, "-c", WRITER, where], check=True)
     assert Path(f"{where}-wal").stat().st_size > 0
     return where
@@ -89,7 +89,7 @@ def test_an_intact_log_is_no_damage(left_open: Path, tmp_path: Path) -> None:
 
 def test_an_older_copy_is_noticed_and_a_backup_is_welcome(tmp_path: Path) -> None:
     where, older = tmp_path / "v", tmp_path / "older"
-    with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:
+    with shoal.Vault.create(where, SCHEMA, republication="none", k=3, data=people(40)) as vault:
         vault.backup(tmp_path / "backup")
     shutil.copy(where, older)
     with shoal.Vault.open(where) as vault:
@@ -117,7 +117,7 @@ def test_every_commit_is_in_the_head(tmp_path: Path) -> None:
         assert found is not None
         return found.commits
 
-    with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:
+    with shoal.Vault.create(where, SCHEMA, republication="none", k=3, data=people(40)) as vault:
         seen = [commits()]
         for change in (
             lambda: vault.insert(people(41)[40:]),
@@ -154,7 +154,7 @@ def test_a_slot_that_is_cut_off_is_not_believed(tmp_path: Path) -> None:
 
 def test_a_head_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = tmp_path / "v"
-    with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:
+    with shoal.Vault.create(where, SCHEMA, republication="none", k=3, data=people(40)) as vault:
         (tmp_path / "v.head").unlink()
         (tmp_path / "v.head").mkdir()
         assert vault.insert(people(41)[40:]).inserted == 1
@@ -165,7 +165,7 @@ def test_a_head_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path, monk
 @pytest.mark.parametrize("content", [bytes(range(256)) * 2, b"x" * 5000])
 def test_a_damaged_head_is_told_and_made_anew(tmp_path: Path, content: bytes) -> None:
     where, head = tmp_path / "v", tmp_path / "v.head"
-    with shoal.Vault.create(where, SCHEMA, k=3, data=people(40)) as vault:
+    with shoal.Vault.create(where, SCHEMA, republication="none", k=3, data=people(40)) as vault:
         head.write_bytes(content)
         assert "the head beside the vault cannot be read" in " ".join(vault.check().problems)
         vault._store.backend._acknowledged = None  # type: ignore[attr-defined]  # as another process would

@@ -21,7 +21,7 @@ def test_what_earlier_epochs_froze_is_forgotten(tmp_path: Path) -> None:
     described = schema(age=NUMBER, s=SENSITIVE, w={**SENSITIVE, "type": "numeric"})
     rows = [{**row, "w": 1.5 * i} for i, row in enumerate(people(30))]
     rows[0] |= {"age": 777123, "s": "LEPROSYX", "w": 987654.25}
-    with shoal.Vault.create(where, described, k=3, data=rows, t=0.95, seed=1) as vault:
+    with shoal.Vault.create(where, described, republication="none", k=3, data=rows, t=0.95, seed=1) as vault:
         vault.rebase()
         vault.delete(["p0"])
         vault.rebase()
@@ -37,7 +37,7 @@ def test_a_column_that_becomes_an_identifier_leaves_history(tmp_path: Path) -> N
         {**row, "town": ["Springfield", "Shelbyville"][i % 2], "s": ["smallpox", "cowpox"][i % 2 ^ (i % 3 == 0)]}
         for i, row in enumerate(people(30))
     ]
-    with shoal.Vault.create(where, described, k=3, data=rows, l=1.1, t=0.9, seed=1) as vault:
+    with shoal.Vault.create(where, described, republication="none", k=3, data=rows, l=1.1, t=0.9, seed=1) as vault:
         vault.publish()
         vault.rebase(schema=schema(age=NUMBER, town=IDENTIFIER, s=IDENTIFIER), clear_rules=True)
         vault.compact()

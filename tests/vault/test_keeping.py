@@ -67,7 +67,7 @@ def test_rows_may_be_dicts_files_and_frames(place: Place, tmp_path: Path) -> Non
 
 def test_a_vault_may_begin_empty(place: Place) -> None:
     where = place()
-    with shoal.Vault.create(where, live_tables.schema(), k=3) as vault:
+    with shoal.Vault.create(where, live_tables.schema(), republication="none", k=3) as vault:
         assert vault.status().records == 0
         assert not vault.status().publishable
         with pytest.raises(shoal.VerificationError, match="there are no records"):
@@ -110,7 +110,7 @@ def test_values_of_every_plain_type_come_back(place: Place) -> None:
     )
     where = place()
     table = pa.table(columns)
-    with shoal.Vault.create(where, schema, k=2, data=table) as vault:
+    with shoal.Vault.create(where, schema, republication="none", k=2, data=table) as vault:
         release = vault.publish()
     with shoal.Vault.open(where) as vault:
         again = vault.export()
@@ -128,7 +128,7 @@ def test_types_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     )
     table = pa.table({"id": ["a", "b"], "age": [1, 2], "list": [[1], [2]]})
     with pytest.raises(shoal.DataError, match="which a vault cannot keep"):
-        shoal.Vault.create(tmp_path / "v", schema, k=2, data=table)
+        shoal.Vault.create(tmp_path / "v", schema, republication="none", k=2, data=table)
     assert not list(tmp_path.iterdir())
 
 

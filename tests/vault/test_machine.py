@@ -54,7 +54,9 @@ class VaultMachine(RuleBasedStateMachine):
         self.rng = np.random.default_rng(seed)
         rows = self.new_rows(several, wild=False)
         data = as_table(rows) if rows else None
-        first = shoal.Vault.create(self.where, live_tables.schema(), k=self.k, data=data, l=self.l, seed=seed)
+        first = shoal.Vault.create(
+            self.where, live_tables.schema(), republication="none", k=self.k, data=data, l=self.l, seed=seed
+        )
         self.vaults = [first, shoal.Vault.open(self.where)]
         self.version = 1
         self.published = 0  # the version of the last release

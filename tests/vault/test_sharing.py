@@ -72,7 +72,9 @@ def test_losses_are_the_same_when_a_category_is_forgotten(place: Place, measure:
     where = place()
     rows = [{"id": f"p{i}", "a": "abcdefgh"[i % 8]} for i in range(60)]
     rows[0]["a"] = "zz"
-    with shoal.Vault.create(where, schema(a=CATEGORY), k=3, data=rows, measure=measure, seed=1) as vault:
+    with shoal.Vault.create(
+        where, schema(a=CATEGORY), republication="none", k=3, data=rows, measure=measure, seed=1
+    ) as vault:
         vault.update([{"id": "p0", "a": "a"}])
         with shoal.Vault.open(where) as other, other._writing(shoal.Progress()) as state:
             assert state.live.loss() == pytest.approx(vault.status().loss)
@@ -82,7 +84,7 @@ def test_losses_are_the_same_when_a_category_is_forgotten(place: Place, measure:
 def test_an_epoch_that_begins_within_a_batch_is_followed(place: Place) -> None:
     where = place()
     rows = [{"id": f"p{i}", "a": "abc"[i % 3]} for i in range(7)]
-    made = shoal.Vault.create(where, schema(a=CATEGORY), k=8, data=rows, measure="mi")
+    made = shoal.Vault.create(where, schema(a=CATEGORY), republication="none", k=8, data=rows, measure="mi")
     with made as one, shoal.Vault.open(where) as two:
         with two._writing(shoal.Progress()):
             pass

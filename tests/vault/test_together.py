@@ -53,7 +53,7 @@ def keys_of(writer: str, batch: int) -> list[str]:
 def make(where: str | Path) -> shoal.Vault:
     """Batch −1 of each writer is there from the beginning."""
     first = [f"base:{i}:0" for i in range(BASE)] + [key for writer in WRITERS for key in keys_of(writer, -1)]
-    return shoal.Vault.create(where, SCHEMA, k=K, data=people(first), wait=PATIENCE)
+    return shoal.Vault.create(where, SCHEMA, republication="none", k=K, data=people(first), wait=PATIENCE)
 
 
 # What each does. These run in processes of their own, too.

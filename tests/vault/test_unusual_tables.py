@@ -25,7 +25,9 @@ def test_a_maintainer_that_splits_when_it_is_made(tmp_path: Path, seed: int) -> 
 
     where, described = str(tmp_path / "v.vault"), schema(age=NUMBER, h=NUMBER, s=SENSITIVE)
     data = [row(i) for i in range(60)]
-    with shoal.Vault.create(where, described, k=4, data=data, maintainer="similar-b-tree", seed=seed) as vault:
+    with shoal.Vault.create(
+        where, described, republication="none", k=4, data=data, maintainer="similar-b-tree", seed=seed
+    ) as vault:
         vault.insert([row(100 + i) for i in range(15)])
         vault.optimize()
         release = vault.publish()
@@ -40,9 +42,9 @@ def test_a_column_in_which_nobody_has_a_value(place: Place) -> None:
     described = schema(age=NUMBER, x=INSENSITIVE, s=SENSITIVE)
     empty = [{**row, "x": None} for row in people(6)]
     first, second = place(), place()
-    with shoal.Vault.create(first, described, k=2, data=empty) as vault:
+    with shoal.Vault.create(first, described, republication="none", k=2, data=empty) as vault:
         vault.publish()
-    with shoal.Vault.create(second, described, k=2) as vault:
+    with shoal.Vault.create(second, described, republication="none", k=2) as vault:
         vault.insert(empty)
     for where in (first, second):
         with shoal.Vault.open(where) as vault:
@@ -67,7 +69,7 @@ def test_what_comes_to_an_empty_vault_can_be_read_back(tmp_path: Path, column: p
     """It is refused, or it is there when the vault is opened again."""
     where = str(tmp_path / "v.vault")
     rows = pa.table({"id": ["a", "b"], "age": [1, 2], "x": column})
-    with shoal.Vault.create(where, schema(age=NUMBER, x=INSENSITIVE), k=2) as vault:
+    with shoal.Vault.create(where, schema(age=NUMBER, x=INSENSITIVE), republication="none", k=2) as vault:
         try:
             vault.insert(rows)
             kept = rows["x"].to_pylist()

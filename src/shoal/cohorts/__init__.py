@@ -13,8 +13,9 @@ somebody is left of, a box around its holders' quasi-identifiers, and the values
 - `first.py`: the first cohorts, of a vault that has published otherwise before
 - `step.py`: all of that, in order: what one more release shows
 
-Guarantee: every cohort has, when it begins, what is asked of a class (k, ℓ, …) without those who have been in a cohort
-before. Permuting the values among the places of a cohort changes no release: boxes follow from the holders, counts from
-the values. So whoever has all releases, knows everybody's quasi-identifiers and who held which place when, finds as many
-values possible for a person as the cohort has; `docs/safe.md` has the proof, with those who enter a second cohort.
+Guarantee: every cohort has, when it begins, what is asked of a class (k, ℓ, …) without those who have been in one
+before. Permuting the values among the places of a cohort changes no release: boxes follow from the holders, counts
+from the values. So whoever has all releases, knows everybody's quasi-identifiers and who held which place when, finds
+as many values possible for a person as the cohort has. `docs/safe.md` has the proof, also for those who enter a second
+cohort.
 """

@@ -45,9 +45,9 @@ def form(
         reference=table.reference,
     )  # fmt: skip
     found = trimmed(table, waiting[chosen], groups.labels.astype(np.int64), limits[chosen])
-    lo, hi, sizes, losses = table.boxes(some.codes[found >= 0], found[found >= 0], len(groups))
-    allowed = np.bincount(found[found >= 0], limits[chosen][found >= 0], minlength=len(groups)) / sizes
-    out = losses <= allowed
+    boxes = table.boxes(some.codes[found >= 0], found[found >= 0], len(groups))
+    allowed = np.bincount(found[found >= 0], limits[chosen][found >= 0], minlength=len(groups)) / boxes.sizes
+    out = boxes.losses <= allowed
     numbers = np.where(out, np.cumsum(out) - 1, -1)
     labels[chosen] = np.where(found >= 0, numbers[found], -1)
     return labels
@@ -108,6 +108,8 @@ def only(records: Records, which: Longs | Bools) -> Records:
     return replace(
         records,
         codes=np.ascontiguousarray(records.codes[which]),
-        passthrough=passthrough.take(pa.array(np.arange(len(records))[which])) if passthrough.num_columns else passthrough,
+        passthrough=passthrough.take(pa.array(np.arange(len(records))[which]))
+        if passthrough.num_columns
+        else passthrough,
         people=None if records.people is None else records.people[which],
     )

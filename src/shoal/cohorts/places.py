@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +73,15 @@ class Places:
         return replace(self, holders=holders)
 
 
+class Boxes(NamedTuple):
+    """Boxes around groups of records."""
+
+    lo: Codes
+    hi: Codes
+    sizes: Longs  # how many records there are in each
+    losses: Floats  # what each of them loses
+
+
 @dataclass(frozen=True)
 class Table:
     """The records of now, and what is asked of a class.
@@ -120,8 +130,8 @@ class Table:
         """The places as records. A ghost has the quasi-identifiers of one of its cohort: its box stays what it is."""
         codes, people = self.codes_of(places), None
         if self.records.people is not None:
-            people = np.unique(np.stack([places.cohorts, places.people]), axis=1, return_inverse=True)[1]
-            people = people.reshape(-1).astype(np.int32)
+            pairs = np.stack([places.cohorts, places.people])
+            people = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int32)
         contents = self.contents.take(pa.array(places.shows)) if self.contents.num_columns else self.contents
         return replace(self.records, codes=codes, passthrough=contents, people=people)
 
@@ -145,10 +155,9 @@ class Table:
         facts = self.privacy_of(self.shown(places)).facts_of(labels.astype(np.int32), len(cohorts))
         return cohorts, facts.holds(self.k)
 
-    def boxes(self, codes: Codes, labels: Longs, groups: int) -> tuple[Codes, Codes, Longs, Floats]:
-        """Boxes around groups of records: lo, hi, how many there are in each, and what each of them loses."""
+    def boxes(self, codes: Codes, labels: Longs, groups: int) -> Boxes:
         lo, hi, sizes = group_boxes(codes, labels.astype(np.int32), groups)
-        return lo, hi, sizes, self.losses(lo, hi)
+        return Boxes(lo, hi, sizes, self.losses(lo, hi))
 
     def losses(self, lo: Codes, hi: Codes) -> Floats:
         """What somebody loses by being published as each of these boxes."""

@@ -1,8 +1,8 @@
 """People who have been in a cohort before, and enter another.
 
-Whoever has *moved* has stayed in the table and changed the sensitive value: an attacker knows that the old value and the
-new one differ. Whoever has *returned* was away, and found the place taken or has other values: an attacker may assume
-that nothing has changed. Either takes possible worlds away. The rule here leaves enough of them, see `docs/safe.md`:
+Whoever has *moved* has stayed in the table and changed the sensitive value: an attacker knows that the old value and
+the new one differ. Whoever has *returned* was away, and found the place taken or has other values: an attacker may
+assume that nothing has changed. Either takes possible worlds away. This rule leaves enough of them (`docs/safe.md`):
 
 1. without them, a cohort has what is asked of a class;
 2. of a cohort with one of them, every sensitive column has two values (and two that are not the only one of an earlier
@@ -59,9 +59,9 @@ def join_again(
     if not len(numbers) or not pasts:
         return {}
     codes = table.records.codes
-    lo, hi, _, losses = table.boxes(codes[waiting[labels >= 0]], labels[labels >= 0], len(numbers))
+    boxes = table.boxes(codes[waiting[labels >= 0]], labels[labels >= 0], len(numbers))
     cohorts = [
-        _Cohort(waiting[labels == number].tolist(), lo[number], hi[number], float(losses[number]))
+        _Cohort(waiting[labels == number].tolist(), boxes.lo[number], boxes.hi[number], float(boxes.losses[number]))
         for number in numbers.tolist()
     ]
     found = {}

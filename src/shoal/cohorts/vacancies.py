@@ -59,19 +59,19 @@ def fill_vacancies(table: Table, places: Places, newcomers: Longs, limit: float,
     wanted = newcomers[np.isin(table.values[newcomers], table.values[places.shows[vacant]])]
     if how == "off" or not len(wanted):
         return places
-    numbers, cohorts = _vacant_cohorts(table, places, vacant)
+    cohorts = _vacant_cohorts(table, places, vacant)
     offers = _offers(table, cohorts, wanted, limit)
-    taken = _singly(cohorts, wanted, offers, limit) if how == "single" else _in_pairs(cohorts, wanted, offers, limit)
+    taken = _singly(cohorts, offers, limit) if how == "single" else _in_pairs(cohorts, offers, limit)
     chosen = np.array(list(taken), np.int64).reshape(-1, 2)
     assert (places.holders[chosen[:, 0]] == GHOST).all()
     return places.filled(chosen[:, 0], chosen[:, 1])
 
 
-def _vacant_cohorts(table: Table, places: Places, vacant: Longs) -> tuple[Longs, _Cohorts]:
+def _vacant_cohorts(table: Table, places: Places, vacant: Longs) -> _Cohorts:
     numbers = np.unique(places.cohorts[vacant])
     members = np.flatnonzero(places.held & np.isin(places.cohorts, numbers))
     labels = np.searchsorted(numbers, places.cohorts[members])
-    lo, hi, sizes, losses = table.boxes(table.records.codes[places.holders[members]], labels, len(numbers))
+    boxes = table.boxes(table.records.codes[places.holders[members]], labels, len(numbers))
     free: dict[tuple[int, int], list[int]] = {}
     of_place = np.searchsorted(numbers, places.cohorts[vacant])
     for cohort, value, place in zip(
@@ -83,7 +83,7 @@ def _vacant_cohorts(table: Table, places: Places, vacant: Longs) -> tuple[Longs,
         whose = table.records.people[places.holders[members]]
         for cohort, person in zip(labels.tolist(), whose.tolist(), strict=True):
             people.setdefault(cohort, set()).add(person)
-    return numbers, _Cohorts(table, lo, hi, sizes.astype(np.float64), losses, free, people)
+    return _Cohorts(table, boxes.lo, boxes.hi, boxes.sizes.astype(np.float64), boxes.losses, free, people)
 
 
 def _offers(table: Table, cohorts: _Cohorts, newcomers: Longs, limit: float) -> list[tuple[float, int, int]]:
@@ -105,9 +105,7 @@ def _offers(table: Table, cohorts: _Cohorts, newcomers: Longs, limit: float) -> 
     return list(zip(prices, newcomers[rows].tolist(), which, strict=True))
 
 
-def _singly(
-    cohorts: _Cohorts, newcomers: Longs, offers: list[tuple[float, int, int]], limit: float
-) -> Iterator[tuple[int, int]]:
+def _singly(cohorts: _Cohorts, offers: list[tuple[float, int, int]], limit: float) -> Iterator[tuple[int, int]]:
     """Places and who takes them: the cheapest first, as it is when its turn comes."""
     codes, values, people = _facts(cohorts.table)
     seated: set[int] = set()
@@ -133,9 +131,7 @@ def _singly(
         yield free.pop(), record
 
 
-def _in_pairs(
-    cohorts: _Cohorts, newcomers: Longs, offers: list[tuple[float, int, int]], limit: float
-) -> Iterator[tuple[int, int]]:
+def _in_pairs(cohorts: _Cohorts, offers: list[tuple[float, int, int]], limit: float) -> Iterator[tuple[int, int]]:
     """The same, by twos: newcomers to the same cohort whose sensitive values differ."""
     codes, values, people = _facts(cohorts.table)
     sensitive = cohorts.table.sensitive

@@ -118,10 +118,10 @@ class Vault:
         the first groups (the maintainer's own if unsaid). `key_secret`: keys are stored as keyed hashes, and whoever
         changes records needs it again. The rest is as for `shoal.anonymize`. `dry_run`: everything is tried in memory.
 
-        `republication`: what is made of releases that follow others (`docs/safe.md`). "audit" refuses one that would say,
-        together with those before, what none of them says alone. "safe" makes releases that never do: newcomers wait for
-        company, at most `max_hold` releases (or days, as "30d"), and may take the places of people who have left
-        (`vacancies`: "single", "pairs" or "off"). "none" looks at each release alone.
+        `republication`: what is made of releases that follow others (`docs/safe.md`). "audit" refuses one that would
+        say, together with those before, what none of them says alone. "safe" makes releases that never do: newcomers
+        wait for company, at most `max_hold` releases (or days, as "30d"), and may take the places of people who have
+        left (`vacancies`: "single", "pairs" or "off"). "none" looks at each release alone.
 
         Guarantee: the vault is there with all records, or an error is raised and nothing is.
         """
@@ -472,7 +472,7 @@ class Vault:
         dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> Release:
-        """Recode, verify, audit, store, and write to `output` (.csv or .parquet, its manifest beside it) if one is given.
+        """Recode, verify, audit, store, and write to `output` (.csv or .parquet, with its manifest) if one is given.
 
         `republication`, `max_hold`, `vacancies`: another choice for the vault, from this release on: see `create`.
         `accept_findings`: publish although the audit finds somebody; history and manifest say so.

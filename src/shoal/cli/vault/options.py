@@ -64,8 +64,8 @@ Maintainer = Annotated[str, typer.Option(help=f"How groups follow changes: {', '
 Republication = Annotated[
     str | None,
     typer.Option(
-        help="What is made of releases that follow others: audit (refuse what gives somebody away), safe (releases that "
-        "never do; newcomers may wait), none (each is looked at alone)."
+        help="What is made of releases that follow others: audit (refuse what gives somebody away), safe (make "
+        "such that never do; newcomers may wait), none (each is looked at alone)."
     ),
 ]
 MaxHold = Annotated[

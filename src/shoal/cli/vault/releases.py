@@ -47,7 +47,7 @@ def publish(
         bool,
         typer.Option(
             "--accept-findings",
-            help="Publish although it gives people away together with those before; the history and the manifest say so.",
+            help="Publish although it gives people away together with those before; history and manifest say so.",
         ),
     ] = False,
     even_if_unchanged: Annotated[

@@ -86,10 +86,14 @@ def end_places(saving: Saving) -> None:
     """No release to come shows the places of now; those that some have shown keep what they say."""
     connection, places, records = saving.connection, tables.places, tables.records
     names = ("id", "holder", "carried", "since")
-    rows = [row for some in chunks(connection, places, names, places.c.until.is_(None)) for row in zip(*some, strict=True)]
+    rows = [
+        row for some in chunks(connection, places, names, places.c.until.is_(None)) for row in zip(*some, strict=True)
+    ]
     never = [number for number, _, _, since in rows if not since]
-    holders = np.array([holder for _, holder, text, since in rows if since and text is None and holder is not None], np.int64)
-    says = dict(rows_among(connection, records, ("id", "carried"), "id", holders))
+    holders = np.array(
+        [holder for _, holder, text, since in rows if since and text is None and holder is not None], np.int64
+    )
+    says: dict[int, str] = dict(rows_among(connection, records, ("id", "carried"), "id", holders))
     ended = [
         (number, None, text if text is not None or holder is None else says[holder], saving.version)
         for number, holder, text, since in rows

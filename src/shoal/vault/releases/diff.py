@@ -29,8 +29,8 @@ def difference(connection: sa.Connection, before: int, after: int, where: str) -
     first, second = (release_row(connection, number, where) for number in (before, after))
     if (first["republication"] == SAFE) != (second["republication"] == SAFE):
         raise ParameterError(
-            f"releases {before} and {after} cannot be compared row by row: one shows records and one cohorts, whose rows "
-            "stay when people leave.",
+            f"releases {before} and {after} cannot be compared row by row: one shows records, and one cohorts, whose "
+            "rows stay when people leave.",
             hint="Compare releases from before the vault was switched to safe, or after.",
         )
     old, new = (shown_by(connection, row) for row in (first, second))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
 import sqlalchemy as sa
 
 from shoal.audit import Audit
 from shoal.errors import AuditError, ParameterError
 from shoal.progress import Progress
+from shoal.release.manifest import Manifest
 from shoal.vault.releases.audited import audit_vault
 from shoal.vault.releases.history import last_release
 from shoal.vault.releases.prepare import Publication
@@ -16,9 +17,9 @@ from shoal.vault.store import tables
 from shoal.vault.store.rows import as_json
 
 WAYS_ON = (
-    "Publish so that this never happens: shoal publish VAULT --republication safe (newcomers may wait). "
-    "Or give it away all the same: --accept-findings. "
-    "Or never ask again, if only one release is ever in anybody's hands: --republication none."
+    "To publish what gives nobody away, now and later (newcomers may wait): shoal publish VAULT --republication safe. "
+    "To give this away: --accept-findings. "
+    "If only one release is ever in anybody's hands: --republication none."
 )
 
 
@@ -35,12 +36,15 @@ def hold_against_history(
     if found.ok:
         return
     if not accept:
-        raise AuditError(_refusal(found), hint=WAYS_ON, file=where)
+        refused = AuditError(_refusal(found), hint=WAYS_ON, file=where)
+        refused.people = found.people_exposed
+        raise refused
     told = {"people": found.people_exposed, "undecided": found.undecided}
     release, row = publication.release, publication.row
-    republication = {**release.manifest["republication"], "accepted_findings": told}
-    release.manifest = {**release.manifest, "republication": republication}
-    row["manifest"] = as_json(json.loads(as_json(release.manifest)))
+    manifest = Manifest.from_json(release.manifest)
+    more = {**manifest.more, "republication": {**manifest.more["republication"], "accepted_findings": told}}
+    release.manifest = replace(manifest, more=more).to_json()
+    row["manifest"] = as_json(release.manifest)
 
 
 def refuse_leaving_safe(connection: sa.Connection, where: str) -> None:
@@ -56,5 +60,17 @@ def refuse_leaving_safe(connection: sa.Connection, where: str) -> None:
 
 
 def _refusal(found: Audit) -> str:
-    exposed = "; ".join(reason.rstrip(".") for reason in found.reasons)
-    return f"the release was not published: together with those before it says what none of them says alone. {exposed}."
+    """What would come out, and of how many people."""
+    people, worst = found.people_exposed, found.worst
+    if worst is None:
+        who = f"of {_count(found.undecided)} it cannot be ruled out that they come out"
+        return f"the release was not published: together with those before, {who}."
+    more = f" (and perhaps {found.undecided} more)" if found.undecided else ""
+    return (
+        f"the release was not published: together with those before it gives away {_count(people)}{more}; "
+        f"{worst.in_words()}."
+    )
+
+
+def _count(people: int) -> str:
+    return "1 person" if people == 1 else f"{people} people"

@@ -106,8 +106,8 @@ def counted_erased(connection: sa.Connection, entry: Entry) -> int:
     if entry.republication == SAFE:
         places = tables.places
         forgotten = places.c.holder.is_(None), places.c.carried.is_(None)
-        count = sa.select(sa.func.count()).select_from(places).where(*_places_at(version), *forgotten)
-        return int(connection.scalar(count) or 0)
+        gone = set(connection.scalars(sa.select(places.c.id).where(*forgotten)).all())
+        return sum(number in gone for number in places_at(connection, version).ids.tolist()) if gone else 0
     memberships, records, past = tables.memberships, tables.records, tables.past_records
     number = memberships.c.record_id
     statement = (
@@ -124,7 +124,11 @@ def counted_erased(connection: sa.Connection, entry: Entry) -> int:
 
 def shown_by(connection: sa.Connection, row: Mapping[str, Any]) -> Members:
     """The records, or places, that a release shows, and their groups, or cohorts."""
-    return places_at(connection, row["version"]) if row["republication"] == SAFE else members_at(connection, row["version"])
+    return (
+        places_at(connection, row["version"])
+        if row["republication"] == SAFE
+        else members_at(connection, row["version"])
+    )
 
 
 def _places_at(version: int) -> tuple[sa.ColumnElement[bool], ...]:
@@ -133,12 +137,18 @@ def _places_at(version: int) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def places_at(connection: sa.Connection, version: int) -> Members:
-    """The places that the `safe` release of a version shows, and their cohorts."""
+    """The places that the `safe` release of a version shows, and their cohorts of then."""
+    memberships = tables.memberships
     found = [
         np.array(columns, np.int64)
         for columns in chunks(connection, tables.places, ["id", "cohort"], *_places_at(version))
     ]
-    return Members(*np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1))
+    of_places = *_shown_at(version), memberships.c.record_id < 0  # before their cohorts were parted
+    for ids, cohorts in chunks(connection, memberships, ["record_id", "group_id"], *of_places):
+        found.append(np.array([[-number for number in ids], cohorts], np.int64))
+    ids, cohorts = np.concatenate([np.zeros((2, 0), np.int64), *found], axis=1)
+    order = np.argsort(ids, kind="stable")
+    return Members(ids[order], cohorts[order])
 
 
 def members_at(connection: sa.Connection, version: int) -> Members:
@@ -150,7 +160,9 @@ def members_at(connection: sa.Connection, version: int) -> Members:
     ]
     found += [
         np.array(columns, np.int64)
-        for columns in chunks(connection, memberships, ["record_id", "group_id"], *_shown_at(version))
+        for columns in chunks(
+            connection, memberships, ["record_id", "group_id"], *_shown_at(version), memberships.c.record_id > 0
+        )
     ]
     ids, groups = np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int64)
     order = np.argsort(ids, kind="stable")

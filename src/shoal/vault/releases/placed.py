@@ -1,22 +1,26 @@
 """The places of a vault in memory, held against its records as they are now.
 
-Between two releases people leave, come back and change. Here it shows: whoever says something else of a sensitive column
-than the place does has moved out of it; whoever is back, and says what the place says, has it again if it is free.
+Between two releases people leave, come back and change. Here it shows: whoever says something else of a sensitive
+column than the place does has moved out of it; whoever is back, and says what the place says, has it again if it is
+free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import sqlalchemy as sa
 
 from shoal.cohorts.places import GHOST, Bools, Floats, Longs, Places, Table
 from shoal.cohorts.second import Past
 from shoal.maintain.live import LivePartition
+from shoal.privacy import Privacy
+from shoal.privacy.requirements import CLOSENESS
+from shoal.privacy.sensitive import Distribution
 from shoal.records.encode import Records
 from shoal.schema import Role
 from shoal.vault.state.epoch import Epoch
@@ -51,7 +55,6 @@ class Placed:
     stored: Stored
     keys: list[str]  # of the records
     ids: Longs  # the same
-    texts: list[str]  # what places have kept: rows of `table.contents` after those of the records
     moved: Formers  # who has moved out of a place since the last release
     pasts: dict[int, Past]  # of records without a place
     stale: int  # places whose holders say something else by now, that is not sensitive
@@ -83,7 +86,7 @@ def placed(connection: sa.Connection, live: LivePartition, epoch: Epoch, choice:
     releases = tables.releases
     shown = connection.scalar(sa.select(releases.c.number).where(releases.c.done.is_(True)).limit(1)) is not None
     unknown = shown and not len(places)
-    return Placed(table, places, stored, keys, ids, texts, moved, pasts, int(changed.sum()), unknown)
+    return Placed(table, places, stored, keys, ids, moved, pasts, int(changed.sum()), unknown)
 
 
 def _read(connection: sa.Connection) -> Stored:
@@ -113,13 +116,11 @@ def _index(ids: Longs, order: Longs, wanted: Longs) -> Longs:
     return np.where(ids[order[at]] == wanted, order[at], GHOST)
 
 
-def _now(records: Records, live: LivePartition) -> dict[str, object] | None:
+def _now(records: Records, live: LivePartition) -> dict[str, Distribution] | None:
     """What closeness is measured against when a cohort begins: the table as it is."""
-    from shoal.privacy import Privacy
-
-    if not any(rule.symbol == "t" for rule in live.settings.rules) or not len(records):
+    if not any(rule.model == CLOSENESS for rule in live.settings.rules) or not len(records):
         return None
-    return dict(Privacy.of(records, live.k, live.settings.rules, quiet=True).distributions())
+    return Privacy.of(records, live.k, live.settings.rules, quiet=True).distributions()
 
 
 def _move_out(places: Places, table: Table, keys: list[str], choice: Republication) -> tuple[Places, Formers]:
@@ -186,8 +187,6 @@ def _come_back(
 
 def waited(connection: sa.Connection, ids: Longs, choice: Republication, number: int, now: str) -> Floats:
     """How much longer each record may wait: 1 has just come, 0 must go out; infinity: as long as it takes."""
-    from datetime import datetime
-
     patience = np.full(len(ids), np.inf)
     releases, days = choice.hold_in_releases, choice.hold_in_days
     if releases is None and days is None:
@@ -204,18 +203,3 @@ def waited(connection: sa.Connection, ids: Longs, choice: Republication, number:
         if record in index:
             patience[index[record]] = max(0.0, 1.0 - passed)
     return patience
-
-
-def texts_of(placed: Placed, shows: Longs, own: Sequence[str]) -> list[str]:
-    """What rows of the contents say, as JSON. `own`: of the records."""
-    n = len(placed.keys)
-    return [own[row] if row < n else placed.texts[row - n] for row in shows.tolist()]
-
-
-def contents_texts(passthrough: pa.Table, which: Longs) -> list[str]:
-    """As `records` stores them, of some records."""
-    from shoal.vault.state.passthrough import to_texts
-
-    if not passthrough.num_columns:
-        return ["{}"] * len(which)
-    return to_texts(passthrough.take(pa.array(which)), len(which))

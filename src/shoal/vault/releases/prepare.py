@@ -80,9 +80,7 @@ def prepare(
             shown = _records(state, connection)
             placement = None
         else:
-            placement = safe_places(
-                connection, state, kept, choice, number, published, progress, switching=switching
-            )
+            placement = safe_places(connection, state, kept, choice, number, published, progress, switching=switching)
             shown = _places(state, kept, placement, store.where)
     key = new_shuffle_key()
     release = released(
@@ -149,10 +147,6 @@ class Shown(NamedTuple):
     def cohorts(self) -> NDArray[np.int64]:
         return self.groups
 
-    @property
-    def contents(self) -> pa.Table:
-        return self.records.passthrough
-
 
 def refuse_obstacles(obstacles: Sequence[str], where: str) -> None:
     if obstacles:
@@ -176,7 +170,7 @@ def _records(state: State, connection: sa.Connection) -> Shown:
 
 
 def _places(state: State, kept: Placed, placement: Placement, where: str) -> Shown:
-    """Every place of a cohort that somebody is left of. How close cohorts are to the table was seen to when they began."""
+    """Every place of a cohort that somebody is left of. How close it is to the table was seen to when it began."""
     places = placement.places
     if not len(places):
         refuse_obstacles(state.live.partition().obstacles() or ["nobody may go out yet"], where)

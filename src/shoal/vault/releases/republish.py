@@ -14,11 +14,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.cohorts.first import first_cohorts
-from shoal.cohorts.places import GHOST, NEW, Longs, Places
+from shoal.cohorts.places import GHOST, NEW, Bools, Longs, Places
 from shoal.cohorts.step import Policy, next_places
 from shoal.progress import Progress
-from shoal.vault.releases.placed import Formers, Placed, contents_texts, texts_of, waited
+from shoal.vault.releases.placed import Formers, Placed, waited
 from shoal.vault.releases.unused_labels import forget_groups
+from shoal.vault.state.erased_values import without_domains
 from shoal.vault.state.places import PlaceRow, add_formers
 from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.state.state import State
@@ -44,9 +45,10 @@ class Placement:
     counts: Counts
     inserted: list[PlaceRow]
     held: list[tuple[int, int | None]]  # place, holder
-    regrouped: list[tuple[int, int]]  # place, cohort
-    entered: list[tuple[int, int]]  # place, since: the first `safe` release shows it
-    ended: list[tuple[int, None, str | None, int]]  # place, holder, what it says (null: it is forgotten), until
+    regrouped: list[tuple[int, ...]]  # place, cohort, tainted
+    entered: list[tuple[int, ...]]  # place, since: the first `safe` release that shows it in this cohort
+    parted: list[tuple[int, ...]]  # as `memberships` has it: in which cohort a place was
+    ended: list[tuple[int, int]]  # place, until: nobody of its cohort is left
     formers: Formers
     waiting: list[int]  # numbers of the records that nobody sees
 
@@ -72,7 +74,7 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication) -> Pla
     numbers = np.where(again, choice.next_cohort + np.cumsum(again) - 1, old)
     every = replace(every, cohorts=numbers[atom])
     choice = replace(choice, next_cohort=choice.next_cohort + int(again.sum()))
-    return _written(placed, every, choice, version=0, shown_before=False)
+    return _written(placed, every, choice, 0, shows_places=False)
 
 
 def safe_places(
@@ -107,7 +109,7 @@ def safe_places(
         if placed.unknown_past:
             places = replace(places, tainted=np.ones(len(places), bool))
     choice = replace(choice, next_cohort=max(choice.next_cohort, int(places.cohorts.max(initial=-1)) + 1))
-    return _written(placed, places, choice, version=state.version, shown_before=not switching)
+    return _written(placed, places, choice, state.version, shows_places=True)
 
 
 def _people(placed: Placed, records: Longs) -> Longs | None:
@@ -115,88 +117,54 @@ def _people(placed: Placed, records: Longs) -> Longs | None:
     return None if people is None else people[records].astype(np.int64)
 
 
-def _written(placed: Placed, places: Places, choice: Republication, *, version: int, shown_before: bool) -> Placement:
-    """The difference to what is stored. `shown_before`: `safe` releases have shown these places."""
+def _written(placed: Placed, places: Places, choice: Republication, version: int, *, shows_places: bool) -> Placement:
+    """The difference to what is stored. `version`: of the release, if it shows places; else 0."""
     stored = placed.stored
-    at = {number: i for i, number in enumerate(stored.ids.tolist())}
     own = places.ids != NEW
-    index = np.array([at[number] for number in places.ids[own].tolist()], np.int64)
-    moved = np.zeros(len(places), bool)  # to another cohort: for releases that show places, that is another place
-    moved[own] = stored.cohorts[index] != places.cohorts[own]
-    renewed = moved & shown_before
-    new = ~own | renewed
+    index = np.searchsorted(stored.ids, places.ids[own])
     ids = places.ids.copy()
-    ids[new] = choice.next_place + np.arange(int(new.sum()))
-    choice = replace(choice, next_place=choice.next_place + int(new.sum()))
-
-    record_ids = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
-    own_texts = _own_texts(placed, places, new)
+    ids[~own] = choice.next_place + np.arange(int((~own).sum()))
+    choice = replace(choice, next_place=choice.next_place + int((~own).sum()))
+    holders = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
     inserted = [
-        PlaceRow(number, cohort, None if holder == GHOST else holder, text, person, int(tainted), version, None)
-        for number, cohort, holder, text, person, tainted in zip(
-            ids[new].tolist(),
-            places.cohorts[new].tolist(),
-            record_ids[new].tolist(),
-            own_texts,
-            places.people[new].tolist(),
-            places.tainted[new].tolist(),
+        PlaceRow(number, cohort, holder, None, person, int(tainted), version, None)
+        for number, cohort, holder, person, tainted in zip(
+            *(column[~own].tolist() for column in (ids, places.cohorts, holders, places.people, places.tainted)),
             strict=True,
         )
     ]
-    kept = own & ~renewed
-    kept_index = index[kept[own]]
-    other = stored.holders[kept_index] != record_ids[kept]
-    held = list(zip(ids[kept][other].tolist(), _or_none(record_ids[kept][other]), strict=True))
-    else_grouped = moved & kept
-    regrouped = list(zip(ids[else_grouped].tolist(), places.cohorts[else_grouped].tolist(), strict=True))
-    entered = [(number, version) for number in ids[kept].tolist()] if version and not shown_before else []
-    tainted = stored.tainted[kept_index] != places.tainted[kept]
-    regrouped_ids = {number for number, _ in regrouped}
-    regrouped += [
-        (number, cohort)
-        for number, cohort in zip(ids[kept][tainted].tolist(), places.cohorts[kept][tainted].tolist(), strict=True)
-        if number not in regrouped_ids
-    ]
-    ended = _ended(placed, places, renewed, version)
-    shown = replace(places, ids=ids).only(np.argsort(ids, kind="stable"))
+    other = holders[own] != stored.holders[index]
+    held = list(zip(ids[own][other].tolist(), _or_none(holders[own][other]), strict=True))
+    cohorts, since = places.cohorts[own], stored.since[index]
+    moved = cohorts != stored.cohorts[index]
+    regrouped = moved | (places.tainted[own] != stored.tainted[index])
+    parted = moved & (since > 0)  # what earlier releases show of them is where they were
+    begins = np.where(moved | (since == 0), version, since)
+    left = ~np.isin(stored.ids, places.ids)
     seated = np.zeros(len(placed.keys), bool)
     seated[places.holders[places.held]] = True
     waiting = placed.ids[~seated].tolist()
-    counts = Counts(int((~places.held).sum()), len(waiting), placed.stale)
-    return Placement(shown, choice, counts, inserted, held, regrouped, entered, ended, placed.moved, waiting)
+    return Placement(
+        places=replace(places, ids=ids).only(np.argsort(ids, kind="stable")),
+        choice=choice,
+        counts=Counts(int((~places.held).sum()), len(waiting), placed.stale),
+        inserted=inserted,
+        held=held,
+        regrouped=_rows(regrouped, ids[own], cohorts, places.tainted[own].astype(np.int64)),
+        entered=_rows(begins != since, ids[own], begins) if shows_places else [],
+        parted=_rows(parted, -ids[own], since, np.full(len(since), version), stored.cohorts[index]),
+        ended=[(number, version) for number in stored.ids[left].tolist()],
+        formers=placed.moved,
+        waiting=waiting,
+    )
+
+
+def _rows(which: Bools, *columns: Longs) -> list[tuple[int, ...]]:
+    return list(zip(*(column[which].tolist() for column in columns), strict=True))
 
 
 def _or_none(holders: Longs) -> list[int | None]:
     return [None if holder == GHOST else holder for holder in holders.tolist()]
-
-
-def _own_texts(placed: Placed, places: Places, new: np.ndarray) -> list[str | None]:
-    """What new places say, where that is not what their holders say."""
-    n = len(placed.keys)
-    return [
-        None if row == holder else placed.texts[row - n] if row >= n else _text(placed, row)
-        for row, holder in zip(places.shows[new].tolist(), places.holders[new].tolist(), strict=True)
-    ]
-
-
-def _text(placed: Placed, record: int) -> str:
-    return contents_texts(placed.table.records.passthrough, np.array([record]))[0]
-
-
-def _ended(
-    placed: Placed, places: Places, renewed: np.ndarray, version: int
-) -> list[tuple[int, None, str | None, int]]:
-    """Places that are shown no more: of cohorts that nobody is left of, and those that have become others."""
-    stored = placed.stored
-    still = np.isin(stored.ids, places.ids[~renewed])
-    again = np.isin(stored.ids, places.ids[renewed])
-    before = placed.places
-    texts = texts_of(placed, before.shows[again], contents_texts(placed.table.records.passthrough, np.arange(0)))
-    rows: list[tuple[int, None, str | None, int]] = [
-        (number, None, text, version) for number, text in zip(stored.ids[again].tolist(), texts, strict=True)
-    ]
-    rows += [(number, None, None, version) for number in stored.ids[~still & ~again].tolist()]
-    return rows
 
 
 def enter_placement(
@@ -205,15 +173,10 @@ def enter_placement(
     """Write it, in the transaction that makes the release part of the history. The choice as it is then."""
     places = tables.places
     store.update(connection, places, ("id", "holder"), placement.held)
-    tainted = dict(zip(placement.places.ids.tolist(), placement.places.tainted.tolist(), strict=True))
-    store.update(
-        connection,
-        places,
-        ("id", "cohort", "tainted"),
-        [(one, cohort, int(tainted[one])) for one, cohort in placement.regrouped],
-    )
+    store.update(connection, places, ("id", "cohort", "tainted"), placement.regrouped)
     store.update(connection, places, ("id", "since"), placement.entered)
-    _end(store, connection, placement.ended)
+    store.insert(connection, tables.memberships, tables.MEMBERSHIP, placement.parted)
+    _end(store, connection, placement.ended, np.unique(placement.places.cohorts))
     store.insert(connection, places, tables.PLACE, placement.inserted)
     choice = add_formers(store, connection, placement.choice, placement.formers)
     _wait(store, connection, placement.waiting if safe else [], number, now)
@@ -228,31 +191,35 @@ def forget_places(store: Store, connection: sa.Connection) -> None:
         store.clear(connection, table)
 
 
-def _end(store: Store, connection: sa.Connection, ended: Sequence[tuple[int, None, str | None, int]]) -> None:
-    """Places that are shown no more. What `safe` releases showed of them stays as a number, or goes with the rest."""
+def _end(store: Store, connection: sa.Connection, ended: Sequence[tuple[int, int]], living: Longs) -> None:
+    """Places of cohorts that nobody is left of: of what releases showed of them, numbers stay, and nothing else.
+
+    `living`: the cohorts that somebody is left of.
+    """
     places, releases = tables.places, tables.releases
-    numbers = np.array([number for number, *_ in ended], np.int64)
-    known = {row[0]: row for row in rows_among(connection, places, ("id", "since", "cohort"), "id", numbers)}
-    never = {number for number, since, _ in known.values() if not since}
+    numbers = np.array([number for number, _ in ended], np.int64)
+    known = rows_among(connection, places, ("id", "since", "cohort"), "id", numbers)
+    never = {number for number, since, _ in known if not since}
     store.delete(connection, places, "id", np.array(sorted(never), np.int64))
-    ended = [row for row in ended if row[0] not in never]
-    store.update(connection, places, ("id", "holder", "carried", "until"), ended)
-    forgotten = [known[number] for number, _, text, _ in ended if text is None]
+    forgotten = [(number, None, None, until) for number, until in ended if number not in never]
+    store.update(connection, places, ("id", "holder", "carried", "until"), forgotten)
     if not forgotten:
         return
-    first = np.array([since for _, since, _ in forgotten], np.int64)
-    history = connection.execute(
-        sa.select(releases.c.number, releases.c.version, releases.c.erased).where(
-            releases.c.republication == SAFE, releases.c.done.is_(True)
-        )
-    ).all()
+    first = {number: since for number, since, _ in known if since}
+    before = rows_among(connection, tables.memberships, ("record_id", "since"), "record_id", -numbers)
+    for number, since in before:
+        first[-number] = min(first[-number], since)
+    shown_since = np.array(list(first.values()), np.int64)
+    columns = ("number", "version", "erased", "manifest")
+    shown = releases.c.republication == SAFE, releases.c.done.is_(True)
+    history = connection.execute(sa.select(*(releases.c[name] for name in columns)).where(*shown)).all()
     changed = [
-        (number, erased + int((first <= version).sum()))
-        for number, version, erased in history
-        if (first <= version).any()
+        (number, erased + int((shown_since <= version).sum()), without_domains(manifest))
+        for number, version, erased, manifest in history
+        if (shown_since <= version).any()
     ]
-    store.update(connection, releases, ("number", "erased"), changed)
-    forget_groups(store, connection, np.unique([cohort for _, _, cohort in forgotten]))
+    store.update(connection, releases, ("number", "erased", "manifest"), changed)
+    forget_groups(store, connection, np.setdiff1d([cohort for _, _, cohort in known], living))
 
 
 def _wait(store: Store, connection: sa.Connection, waiting: Sequence[int], number: int, now: str) -> None:

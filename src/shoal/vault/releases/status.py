@@ -45,7 +45,7 @@ def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> 
         for name in many
     ]
     choice = Republication.from_row(row)
-    waiting, ghosts, living = _places(connection, choice, batch["records"], last)
+    waiting, ghosts, living = _places(connection, choice, batch["records"], last, where)
     obstacles = [] if living else json.loads(batch["obstacles"])
     return Status(
         vault=where,
@@ -82,12 +82,13 @@ def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> 
 
 
 def _places(
-    connection: sa.Connection, choice: Republication, records: int, last: Mapping[str, Any] | None
+    connection: sa.Connection, choice: Republication, records: int, last: Mapping[str, Any] | None, where: str
 ) -> tuple[int, int, bool]:
     """Of a vault whose releases are safe: how many wait, how many ghosts there are, and whether anybody has a place."""
     places = tables.places
     if choice.mode != SAFE or last is None or last["republication"] != SAFE:
         return 0, 0, False
+    check_part(connection, "places", where)
     shown = places.c.until.is_(None), places.c.since > 0
     held = connection.scalar(sa.select(sa.func.count(places.c.holder)).where(*shown)) or 0
     every = connection.scalar(sa.select(sa.func.count()).select_from(places).where(*shown)) or 0

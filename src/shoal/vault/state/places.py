@@ -54,7 +54,8 @@ def follow_batch(
     gone = {record.id: record for record in deleted}
     ids = np.array([*gone, *replaced], np.int64)
     held = [PlaceRow(*row) for row in rows_among(connection, tables.places, tables.PLACE, "holder", ids)]
-    formers, changed = [], []
+    formers: list[tuple[str, int, int]] = []
+    changed: list[tuple[int, int | None, str]] = []
     for place in held:
         number = place.holder
         assert number is not None

@@ -63,8 +63,12 @@ class Republication:
         self, mode: str | None = None, max_hold: int | str | None = None, vacancies: str | None = None
     ) -> Republication:
         """With another choice, where one is given."""
-        given = {"mode": mode, "max_hold": max_hold, "vacancies": vacancies}
-        return replace(self, **{name: value for name, value in given.items() if value is not None})
+        return replace(
+            self,
+            mode=self.mode if mode is None else mode,
+            max_hold=self.max_hold if max_hold is None else max_hold,
+            vacancies=self.vacancies if vacancies is None else vacancies,
+        )
 
     def hash_of(self, text: str, role: str) -> str:
         """By what a key, or a person, is known again."""

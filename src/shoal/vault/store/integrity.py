@@ -59,7 +59,7 @@ def in_order(columns: Iterable[list[tuple[Any, ...]]], where: str) -> Iterator[l
     If they are not, pages have been swapped: whoever asks for a row by its number would not find it, though no checksum
     of the rows tells.
     """
-    last = -1
+    last = -(2**63)
     for some in columns:
         numbers = np.array(some[0], np.int64)
         if numbers[0] < last or (np.diff(numbers) < 0).any():

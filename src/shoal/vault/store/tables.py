@@ -103,7 +103,8 @@ past_records = Table(
 )
 
 # In which group a record was, if a release shows it there, and it is not there any more. Stays when it is deleted:
-# numbers without values, so that a release still has as many rows as it had.
+# numbers without values, so that a release still has as many rows as it had. Of a place (its number, negative): in
+# which cohort it was.
 memberships = Table(
     "memberships",
     metadata,
