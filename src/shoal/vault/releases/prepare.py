@@ -28,8 +28,9 @@ from shoal.vault.store.store import Store
 class Publication:
     """A release on its way."""
 
-    def __init__(self, release: Release, row: dict[str, Any], labels: GroupLabels) -> None:
-        self.release, self.row, self.labels = release, row, labels
+    def __init__(self, release: Release, row: dict[str, Any], labels: GroupLabels, state: State | None = None) -> None:
+        """`state`: what it was made from, for those who would load it again otherwise."""
+        self.release, self.row, self.labels, self.state = release, row, labels, state
 
 
 def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged: bool, strict: bool) -> Publication:
@@ -97,7 +98,8 @@ def prepare(store: Store, state: State, progress: Progress, *, even_if_unchanged
         "overwrites": False,
     }
     groups = np.unique(live.labels[live.alive()])
-    return Publication(release, row, _labels(release, groups.astype(np.int64), epoch.schema.quasi_identifiers))
+    labels = _labels(release, groups.astype(np.int64), epoch.schema.quasi_identifiers)
+    return Publication(release, row, labels, state)
 
 
 def _labels(release: Release, groups: NDArray[np.int64], names: list[str]) -> GroupLabels:
