@@ -55,8 +55,14 @@ def _in_span(row: list[Fraction], basis: Sequence[list[Fraction]]) -> bool:
     return not any(_remainder(row, basis))
 
 
-def worlds(releases: Sequence[Sequence[Class]], values: Sequence[int], n_values: int) -> list[tuple[int, ...]]:
-    """Every assignment of values to units that publishes the same."""
+def worlds(
+    releases: Sequence[Sequence[Class]],
+    values: Sequence[int],
+    n_values: int,
+    pairs: Sequence[tuple[int, int]] = (),
+) -> list[tuple[int, ...]]:
+    """Every assignment of values to units that publishes the same, and in which the units of each pair are equal or
+    different as they are."""
 
     def published(world: Sequence[int]) -> list[tuple[int, int, int]]:
         return sorted(
@@ -67,4 +73,8 @@ def worlds(releases: Sequence[Sequence[Class]], values: Sequence[int], n_values:
         )
 
     truth = published(values)
-    return [world for world in product(range(n_values), repeat=len(values)) if published(world) == truth]
+    return [
+        world
+        for world in product(range(n_values), repeat=len(values))
+        if all((world[a] == world[b]) == (values[a] == values[b]) for a, b in pairs) and published(world) == truth
+    ]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.arrays import runs
 from shoal.audit.equations import Equations, Sets, classes_of_atoms, equations_of, inside
 from shoal.audit.history import History, Members
 from shoal.audit.surplus import outside, surplus
@@ -22,6 +23,7 @@ from shoal.audit.surplus import outside, surplus
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 MOST_PAIRS = 300  # of releases that are held against each other
+MOST_WORK = 10_000_000  # atoms, over these pairs
 ALIKE = 1e-7  # how near two entries of a blind vector must be to cancel each other
 
 
@@ -40,7 +42,8 @@ class Candidates(NamedTuple):
 class Revealed(NamedTuple):
     """What the counts say."""
 
-    sets: list[tuple[Longs, int, int]]  # atoms, and the two releases; each set once
+    sets: Sets  # that come out, each once
+    releases: Longs  # the two that cut each set out, a row for each set; −1: all
     classes: Sets  # each once
     follows: list[Sets]  # whatever follows from them, where it is about atoms that lack something
     exposed: Bools  # atoms
@@ -50,15 +53,15 @@ class Revealed(NamedTuple):
 
 def differences(history: History, members: Members, lacking: Bools, rng: np.random.Generator) -> Revealed:
     """`lacking`: the atoms that do not have what is asked of a class."""
-    n_atoms = len(lacking)
+    n_atoms, nobody = len(lacking), Sets(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    found = [nobody]
+    releases = [np.zeros((0, 2), np.int64)]
+    exposed, all_follow, n_found = np.zeros(n_atoms, bool), [], 0
     if not lacking.any():
-        nobody = np.zeros(0, np.int64)
-        return Revealed([], Sets(nobody, nobody), [], lacking, nobody, True)
+        return Revealed(nobody, releases[0], nobody, [], exposed, nobody.atoms, True)
     classes = classes_of_atoms(history, members)
     equations = equations_of(classes, n_atoms, rng)
-    found: dict[bytes, tuple[Longs, int, int]] = {}
-    exposed, all_follow = np.zeros(n_atoms, bool), []
-    for candidates in _candidates(history, members, classes, lacking, equations):
+    for candidates in _candidates(history, members, classes, lacking, exposed, equations):
         open_ones = lacking if candidates.first else lacking & ~exposed
         if not open_ones.any():
             break
@@ -75,88 +78,153 @@ def differences(history: History, members: Members, lacking: Bools, rng: np.rand
         all_follow.append(Sets(atoms, sets))
         units, at = members.of(atoms)
         bad = history.lacking(units, sets[at], len(which))[sets]
-        for its_atoms in _parted(atoms[bad], sets[bad]):
-            found.setdefault(its_atoms.tobytes(), (its_atoms, candidates.before, candidates.after))
-            exposed[its_atoms] = True
+        if bad.any():
+            numbers, their_sets = np.unique(sets[bad], return_inverse=True)
+            found.append(Sets(atoms[bad], n_found + their_sets))
+            releases.append(np.tile([candidates.before, candidates.after], (len(numbers), 1)))
+            n_found += len(numbers)
+            exposed[atoms[bad]] = True
     undecided = np.flatnonzero(lacking & ~exposed)
-    revealed = _smallest(list(found.values()))
-    return Revealed(revealed, equations.classes, all_follow, exposed, undecided, equations.decided)
+    revealed, kept = _smallest(Sets(*map(np.concatenate, zip(*found, strict=True))))
+    cut_out = np.concatenate(releases)[kept]
+    return Revealed(revealed, cut_out, equations.classes, all_follow, exposed, undecided, equations.decided)
 
 
-def _parted(atoms: Longs, sets: Longs) -> list[Longs]:
-    """The atoms of each set, in their order."""
+def _smallest(found: Sets) -> tuple[Sets, Longs]:
+    """Without those that are made of smaller ones: each atom's smallest set is kept, the first that was found. Also
+    says which these were."""
+    size = np.bincount(found.sets, minlength=found.n_sets)
+    order = np.lexsort((found.sets, size[found.sets], found.atoms))
+    best = order[np.flatnonzero(np.diff(found.atoms[order], prepend=-1))]
+    kept = np.unique(found.sets[best])
+    inside_kept = np.isin(found.sets, kept)
+    atoms, sets = found.atoms[inside_kept], np.searchsorted(kept, found.sets[inside_kept])
     order = np.lexsort((atoms, sets))
-    return [part for part in np.split(atoms[order], np.flatnonzero(np.diff(sets[order])) + 1) if len(part)]
-
-
-def _smallest(sets: list[tuple[Longs, int, int]]) -> list[tuple[Longs, int, int]]:
-    """Without those that are made of smaller ones: each atom's smallest set is kept."""
-    best: dict[int, int] = {}
-    for at in sorted(range(len(sets)), key=lambda at: len(sets[at][0])):
-        for atom in sets[at][0].tolist():
-            best.setdefault(atom, at)
-    return [sets[at] for at in sorted(set(best.values()))]
+    return Sets(atoms[order], sets[order]), kept
 
 
 def _candidates(
-    history: History, members: Members, classes: Sequence[Longs], lacking: Bools, equations: Equations
+    history: History,
+    members: Members,
+    classes: Sequence[Longs],
+    lacking: Bools,
+    exposed: Bools,
+    equations: Equations,
 ) -> Iterator[Candidates]:
+    """`exposed` is filled on the way: of what is yielded late, only what is about others matters."""
     every = np.arange(len(lacking))
     pairs = [(before, after) for after in range(len(classes)) for before in range(after)]
     pairs.sort(key=lambda pair: pair[1] - pair[0])  # neighbours first
     for before, after in pairs[: len(classes) - 1]:
-        for candidates in _cut_out(classes, before, after):
+        for candidates in _cut_out(_near(classes[before], classes[after], lacking), before, after):
             yield candidates._replace(first=True)
     yield Candidates(every, every, len(every), -1, -1, first=True)
     yield _cancelling(equations)
     for at, of_atoms in enumerate(classes):
         small = inside(np.where(lacking, of_atoms, -1))
         yield Candidates(*small, small.n_sets, at, at)
+    work = 0
     for before, after in pairs[:MOST_PAIRS]:
-        yield from _cut_out(classes, before, after)
-        yield from _surplus(history, members, classes, before, after)
+        near = _near(classes[before], classes[after], lacking & ~exposed)
+        yield from _cut_out(near, before, after)
+        yield from _surplus(history, members, near, before, after)
+        work += len(near.atoms)
+        if work > MOST_WORK:
+            return
+
+
+class _Near(NamedTuple):
+    """The atoms of some connected components of two releases' classes, and their classes, numbered without gaps."""
+
+    atoms: Longs
+    old: Longs
+    new: Longs
+    n_old: int
+    n_new: int
+
+    def candidates(self, sets: Sets, n_sets: int, before: int, after: int, *, certain: bool = False) -> Candidates:
+        """Of sets of these atoms by their places here."""
+        return Candidates(self.atoms[sets.atoms], sets.sets, n_sets, before, after, certain=certain)
+
+
+def _near(old: Longs, new: Longs, wanted: Bools) -> _Near:
+    """The components that have some of the wanted atoms."""
+    reached, size = wanted & ((old >= 0) | (new >= 0)), -1
+    while size != (size := int(reached.sum())):
+        for of_atoms in (old, new):
+            classes = np.zeros(int(of_atoms.max(initial=-1)) + 2, bool)  # the last one: of those who are absent
+            classes[of_atoms[reached]] = True
+            classes[-1] = False
+            reached |= classes[of_atoms]
+    atoms = np.flatnonzero(reached)
+    here, there = _without_gaps(old[atoms]), _without_gaps(new[atoms])
+    return _Near(atoms, here, there, int(here.max(initial=-1)) + 1, int(there.max(initial=-1)) + 1)
+
+
+def _without_gaps(classes: Longs) -> Longs:
+    names = np.zeros(int(classes.max(initial=-1)) + 2, bool)
+    names[classes] = True
+    names[-1] = False
+    numbers = np.cumsum(names) - 1
+    numbers[-1] = -1
+    found: Longs = numbers[classes]
+    return found
 
 
 def _cancelling(equations: Equations) -> Candidates:
     """Pairs of atoms whose counts follow together: their entries cancel each other in every blind vector."""
     entries = equations.blind[0]
     order = np.argsort(np.abs(entries))
-    near = np.abs(entries[order[1:]] + entries[order[:-1]]) <= ALIKE * (1 + np.abs(entries[order[1:]]))
-    first = np.flatnonzero(near & (np.abs(entries[order[1:]]) > ALIKE))
-    atoms = np.concatenate([order[first], order[first + 1]])
-    return Candidates(atoms, np.tile(np.arange(len(first)), 2), len(first), -1, -1)
+    order = order[np.abs(entries[order]) > ALIKE]
+    sizes = np.abs(entries[order])
+    alike = np.cumsum(np.diff(sizes, prepend=-1.0) > ALIKE * (1 + sizes))  # a number for those of one size
+    by_sign = np.lexsort((entries[order] > 0, alike))
+    order, alike = order[by_sign], alike[by_sign]
+    starts = np.flatnonzero(np.diff(alike, prepend=-1))
+    lengths = np.diff(np.append(starts, len(order)))
+    below = np.add.reduceat(entries[order] < 0, starts, dtype=np.int64) if len(starts) else starts
+    both = (below > 0) & (below < lengths)
+    starts, lengths, below = starts[both], lengths[both], below[both]
+    # Each of the more numerous sign with one of the other.
+    place, at = runs(starts, np.maximum(below, lengths - below))
+    within = place - starts[at]
+    negative = starts[at] + np.minimum(within, below[at] - 1)
+    positive = starts[at] + below[at] + np.minimum(within, (lengths - below)[at] - 1)
+    atoms = order[np.concatenate([negative, positive])]
+    return Candidates(atoms, np.tile(np.arange(len(at)), 2), len(at), -1, -1)
 
 
-def _cut_out(classes: Sequence[Longs], before: int, after: int) -> Iterator[Candidates]:
+def _cut_out(near: _Near, before: int, after: int) -> Iterator[Candidates]:
     """What two releases cut out."""
-    old, new = classes[before], classes[after]
+    if not len(near.atoms):
+        return
+    _, old, new, n_old, n_new = near
     both = np.flatnonzero((old >= 0) & (new >= 0))
-    n_old, n_new = int(old.max(initial=-1)) + 1, int(new.max(initial=-1)) + 1
     component = _components(old[both], new[both], n_old, n_new)
     left, joined = np.flatnonzero((old >= 0) & (new < 0)), np.flatnonzero((old < 0) & (new >= 0))
-    yield Candidates(left, component[old[left]], n_old + n_new, before, after)
-    yield Candidates(joined, component[n_old + new[joined]], n_old + n_new, before, after)
+    for sets in (Sets(left, component[old[left]]), Sets(joined, component[n_old + new[joined]])):
+        yield near.candidates(sets, n_old + n_new, before, after)
     cells, cell = np.unique(old[both] * max(1, n_new) + new[both], return_inverse=True)
-    yield Candidates(both, cell, len(cells), before, after)
+    yield near.candidates(Sets(both, cell), len(cells), before, after)
     # What a class of one release has beyond a class of the other: if the common part follows, so does the rest.
     first, second = cells // max(1, n_new), cells % max(1, n_new)
     for rest in (outside(old, new, first, second), outside(new, old, second, first)):
-        yield Candidates(*rest, len(cells), before, after)
+        yield near.candidates(rest, len(cells), before, after)
 
 
-def _surplus(
-    history: History, members: Members, classes: Sequence[Longs], before: int, after: int
-) -> Iterator[Candidates]:
+def _surplus(history: History, members: Members, near: _Near, before: int, after: int) -> Iterator[Candidates]:
     """What the classes of two releases, and their components, have more of than the other release accounts for."""
-    old, new = classes[before], classes[after]
+    if not len(near.atoms):
+        return
+    atoms, old, new, n_old, n_new = near
     both = np.flatnonzero((old >= 0) & (new >= 0))
-    n_old, n_new = int(old.max(initial=-1)) + 1, int(new.max(initial=-1)) + 1
     component = _components(old[both], new[both], n_old, n_new)
     in_old = np.where(old >= 0, component[np.maximum(old, 0)], -1) if n_old else old
     in_new = np.where(new >= 0, component[n_old + np.maximum(new, 0)], -1) if n_new else new
+    units, at = members.of(atoms)
     for here, there in ((old, new), (new, old), (in_old, in_new), (in_new, in_old)):
-        for rest in surplus(history, members, here, there):
-            yield Candidates(*rest, rest.n_sets, before, after, certain=True)
+        for rest in surplus(history, units, at, here, there):
+            yield near.candidates(rest, rest.n_sets, before, after, certain=True)
 
 
 def _components(old: Longs, new: Longs, n_old: int, n_new: int) -> Longs:

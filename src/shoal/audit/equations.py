@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.audit.history import History, Members
+from shoal.audit.rows import Rows, rows_of
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -61,11 +62,17 @@ def classes_of_atoms(history: History, members: Members) -> list[Longs]:
     return [shown.classes[first] for shown in history.releases]
 
 
+def distinct_classes(history: History, members: Members, rng: np.random.Generator) -> Sets:
+    """Each set of atoms that is a class in some release, once."""
+    classes = classes_of_atoms(history, members)
+    return distinct_sets([inside(of_atoms) for of_atoms in classes], members.n_atoms, rng)
+
+
 def equations_of(classes: Sequence[Longs], n_atoms: int, rng: np.random.Generator) -> Equations:
     distinct = distinct_sets([inside(of_atoms) for of_atoms in classes], n_atoms, rng)
-    vectors, decided = [], True
+    vectors, decided, rows = [], True, rows_of(distinct.atoms, distinct.sets, n_atoms)
     for _ in range(DRAWS):
-        vector, good = _blind_vector(distinct, n_atoms, rng)
+        vector, good = _blind_vector(rows, rng)
         vectors.append(vector)
         decided &= good
     return Equations(distinct, np.array(vectors), decided)
@@ -99,22 +106,23 @@ def distinct_sets(families: Sequence[Sets], n_atoms: int, rng: np.random.Generat
     return Sets(np.concatenate(atoms), np.concatenate(sets))
 
 
-def _blind_vector(classes: Sets, n_atoms: int, rng: np.random.Generator) -> tuple[Floats, bool]:
-    """A random vector without its part in the span of the classes: by conjugate gradients."""
-    vector = rng.standard_normal(n_atoms)
-    (atoms, rows), n_rows = classes, classes.n_sets
+def _blind_vector(rows: Rows, rng: np.random.Generator) -> tuple[Floats, bool]:
+    """A random vector without its part in the span of the rows: by conjugate gradients."""
+    drawn = rng.standard_normal(rows.n_columns)
+    bound, columns = np.unique(rows.columns, return_inverse=True)  # the others are in no row: they may be anything
+    vector = drawn[bound]
 
-    def sums(of_atoms: Floats) -> Floats:
-        return np.bincount(rows, of_atoms[atoms], minlength=n_rows).astype(
-            np.float64, copy=False
-        )  # none: whole numbers
+    def sums(of_columns: Floats) -> Floats:
+        found = np.bincount(rows.rows, rows.numbers * of_columns[columns], minlength=rows.n_rows)
+        return found.astype(np.float64, copy=False)  # none: whole numbers
 
     def spread(of_rows: Floats) -> Floats:
-        return np.bincount(atoms, of_rows[rows], minlength=n_atoms).astype(np.float64, copy=False)
+        found = np.bincount(columns, rows.numbers * of_rows[rows.rows], minlength=len(bound))
+        return found.astype(np.float64, copy=False)
 
-    # Normal equations for the part in the span, scaled by the sizes of the classes. A step of any method that only
-    # sums and spreads; this one needs the fewest.
-    scale = 1 / np.sqrt(np.maximum(1.0, np.bincount(rows, minlength=n_rows)))
+    # Normal equations for the part in the span, scaled by the lengths of the rows. A step of any method that only sums
+    # and spreads; this one needs the fewest.
+    scale = 1 / np.sqrt(np.maximum(1.0, np.bincount(rows.rows, rows.numbers**2, minlength=rows.n_rows)))
     residual = scale * sums(vector)
     direction = residual.copy()
     left = float(residual @ residual)
@@ -128,4 +136,5 @@ def _blind_vector(classes: Sets, n_atoms: int, rng: np.random.Generator) -> tupl
         residual = scale * sums(vector)  # anew: what rounding has done to the vector is mended on the way
         before, left = left, float(residual @ residual)
         direction = residual + (left / before) * direction
-    return vector, left <= 1e4 * wanted
+    drawn[bound] = vector
+    return rows.of_atoms(drawn), left <= 1e4 * wanted

@@ -20,7 +20,7 @@ ABSENT = -1
 
 @dataclass(frozen=True)
 class Shown:
-    """A release: the class of each unit, or ABSENT. Classes are numbered from 0."""
+    """A release: the class of each unit, or ABSENT. Classes have numbers from 0 on, not necessarily all."""
 
     number: int
     classes: Longs
@@ -58,6 +58,8 @@ class History:
     known: Bools
     references: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     by_people: bool = False  # k and the rules count people; else units
+    # Pairs of units: what somebody was, and what they were next, with other sensitive values.
+    successors: Longs = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     releases: list[Shown] = field(default_factory=list)
     atoms: Longs = field(init=False)  # of each unit: kept up to date by `show`
 
@@ -65,13 +67,20 @@ class History:
         self.atoms = np.zeros(len(self.people), np.int64)
 
     def show(self, shown: Shown) -> None:
-        """One more release."""
-        _, first, numbers = np.unique(shown.classes, return_index=True, return_inverse=True)
-        # By their first units: what is found must not depend on how somebody has numbered the classes.
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        classes = np.where(shown.classes < 0, ABSENT, rank[numbers])
-        self.atoms = np.unique(self.atoms * (len(first) + 1) + classes + 1, return_inverse=True)[1]
+        """One more release. What it takes grows with the number of units; with more only where atoms part."""
+        classes, n_classes = _by_first_units(shown.classes)
+        if not len(classes):
+            pass
+        elif not self.releases:
+            self.atoms = classes - classes.min()
+        else:
+            # Whoever goes with the first unit of an atom keeps its number; the others get new ones.
+            n_atoms = int(self.atoms.max()) + 1
+            goes = _last_written(n_atoms, self.atoms[::-1], classes[::-1])
+            apart = np.flatnonzero(classes != goes[self.atoms])
+            names = self.atoms[apart] * (n_classes + 1) + classes[apart] + 1
+            self.atoms = self.atoms.copy()
+            self.atoms[apart] = n_atoms + np.unique(names, return_inverse=True)[1]
         self.releases.append(Shown(shown.number, classes))
 
     def members(self) -> Members:
@@ -113,3 +122,23 @@ class History:
             found = reached(rule, counts, of_these, self.by_people, self.references.get(rule.column))
             lacking[which[~satisfied(rule, found)]] = True
         return lacking
+
+
+def _by_first_units(classes: Longs) -> tuple[Longs, int]:
+    """Classes numbered by their first units, without gaps: what is found must not depend on how somebody has numbered
+    them. And how many there are.
+    """
+    present = np.flatnonzero(classes >= 0)[::-1]
+    first = _last_written(int(classes.max(initial=-1)) + 1, classes[present], present)
+    there = np.flatnonzero(first >= 0)
+    rank = np.empty(len(first) + 1, np.int64)
+    rank[there[np.argsort(first[there])]] = np.arange(len(there))
+    rank[-1] = ABSENT
+    return rank[np.maximum(classes, ABSENT)], len(there)
+
+
+def _last_written(size: int, at: Longs, written: Longs) -> Longs:
+    """Of each place what is written there last; ABSENT: nothing."""
+    found = np.full(size, ABSENT, np.int64)
+    found[at] = written
+    return found

@@ -2,8 +2,9 @@
 
 Such sets are the classes of every release, and what follows from them (`difference.py`). A person's value is among
 those of each set that contains them; and if the others of a set can have a value only so often, the rest is theirs.
-Both are repeated until nothing changes: bounds of how many people of each atom have each value. (What is possible for
-several people jointly may be less still.)
+Both are repeated until nothing changes: bounds of how many people of each atom have each value. Then it is added who
+has changed: if a value is certain before, it is another one after. (What is possible for several people jointly may be
+less still.)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import runs
+from shoal.audit.changes import shown_successors
 from shoal.audit.equations import Sets, distinct_sets
 from shoal.audit.history import History, Members
 
@@ -26,29 +28,61 @@ MOST_ROUNDS = 200
 
 class Narrowed(NamedTuple):
     few: Longs  # atoms that are left with too few values
+    by_change: Longs  # and those that are only for whoever knows who has changed
     settled: Longs  # atoms whose counts are known
 
 
 def narrowed(
-    history: History, members: Members, classes: Sets, follows: Sequence[Sets], rng: np.random.Generator
+    history: History, members: Members, lacking: Bools, sets: Sequence[Sets], rng: np.random.Generator
 ) -> Narrowed:
-    """Too few are fewer than ℓ; where no ℓ is asked, one, if no class of theirs has only one."""
-    known = distinct_sets([classes, *follows], members.n_atoms, rng)
+    """Too few are fewer than ℓ; where no ℓ is asked, one, if no class of theirs has only one.
+
+    `sets`: first the classes, then what follows from them. Only atoms that hang together with some that are `lacking`,
+    or with somebody who has changed, are looked at: the others can have all values of their atom.
+    """
+    pairs = shown_successors(history)
+    edges = history.atoms[pairs]
+    wanted = lacking.copy()
+    wanted[edges] = True
+    classes = _near(sets[0], wanted, edges)
+    known = distinct_sets([classes, *sets[1:]], members.n_atoms, rng)
     units, at = members.of(known.atoms)
     forgotten = np.zeros(known.n_sets, bool)
     forgotten[known.sets[at][~history.known[units]]] = True
     usable = ~forgotten[known.sets]
     known = Sets(known.atoms[usable], known.sets[usable])
-    few, settled = np.zeros(members.n_atoms, bool), np.zeros(members.n_atoms, bool)
+    few, changed, settled = (np.zeros(members.n_atoms, bool) for _ in range(3))
     for name, values in history.values.items():
         asked = [rule.bound for rule in history.rules if rule.column == name and rule.symbol == "l"]
         bounds = _Bounds(members, known, values.numbers, len(values.names) + 1)
         bounds.narrow()
-        left, alone = bounds.possible(), _alone(members, classes, values.numbers, len(values.names) + 1)
+        alone = _alone(members, classes, values.numbers, len(values.names) + 1)
         enough = math.ceil(max(asked, default=1))
+        left = bounds.possible()
         few |= (left < enough) | ((left == 1) & (alone > 1))
         settled |= bounds.settled()
-    return Narrowed(np.flatnonzero(few), np.flatnonzero(settled))
+        if len(pairs):
+            other = values.numbers[pairs[:, 0]] != values.numbers[pairs[:, 1]]
+            both_known = history.known[pairs].all(axis=1)
+            while bounds.keep_apart(edges[other & both_known]):
+                bounds.narrow()
+            left = bounds.possible()
+            changed |= (left < enough) | ((left == 1) & (alone > 1))
+            settled |= bounds.settled()
+    return Narrowed(np.flatnonzero(few), np.flatnonzero(changed & ~few), np.flatnonzero(settled))
+
+
+def _near(classes: Sets, wanted: Bools, edges: Longs) -> Sets:
+    """The classes that hang together with wanted atoms."""
+    reached, size = wanted.copy(), -1
+    inside = np.zeros(classes.n_sets, bool)
+    while size != (size := int(reached.sum())):
+        inside[classes.sets[reached[classes.atoms]]] = True
+        reached[classes.atoms[inside[classes.sets]]] = True
+        reached[edges[reached[edges].any(axis=1)]] = True
+    there = inside[classes.sets]
+    names = np.cumsum(inside) - 1
+    return Sets(classes.atoms[there], names[classes.sets[there]])
 
 
 def _alone(members: Members, classes: Sets, numbers: Longs, width: int) -> Longs:
@@ -109,6 +143,23 @@ class _Bounds:
             if np.array_equal(upper, self.most) and np.array_equal(lower, self.least):
                 return
             self.most, self.least = upper, lower
+
+    def keep_apart(self, pairs: Longs) -> bool:
+        """One of the first atom and one of the second have two values, for each of these pairs. Returns whether that
+        says anything new: if all of one atom have a value, so many of the other one have not."""
+        before = self.most.copy()
+        first = np.searchsorted(self.atoms, np.arange(self.n_atoms + 1))
+        certain = np.full(self.n_atoms, -1, np.int64)  # the value that all of an atom have
+        whole = self.least >= self.sizes[self.atoms]
+        certain[self.atoms[whole]] = self.values[whole]
+        for one, other in ((0, 1), (1, 0)):
+            chosen = pairs[certain[pairs[:, one]] >= 0]
+            keys, times = np.unique(np.stack([chosen[:, other], certain[chosen[:, one]]]), axis=1, return_counts=True)
+            entry, at = runs(first[keys[0]], first[keys[0] + 1] - first[keys[0]])
+            meant = self.values[entry] == keys[1][at]
+            entry, at = entry[meant], at[meant]
+            self.most[entry] = np.minimum(self.most[entry], self.sizes[keys[0][at]] - times[at])
+        return not np.array_equal(before, self.most)
 
     def _of_atom(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.bincount(self.atoms, entries, minlength=self.n_atoms).astype(np.float64, copy=False)[self.atoms]

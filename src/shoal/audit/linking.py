@@ -26,18 +26,20 @@ def linked(history: History, combinations: Longs) -> list[tuple[Longs, int, int]
         cells = old.classes[both] * (int(new.classes.max(initial=0)) + 1) + new.classes[both]
         names, cell = np.unique(cells, return_inverse=True)
         small = history.sizes(both, cell, len(names)) < history.k
-        alone = _alone(combinations, old.classes) & _alone(combinations, new.classes)
-        exposed = both[small[cell] & alone[both]]
+        few = both[small[cell]]
+        exposed = few[_alone(combinations, old.classes, few) & _alone(combinations, new.classes, few)]
         if len(exposed):
             found.append((exposed, at, at + 1))
     return found
 
 
-def _alone(combinations: Longs, classes: Longs) -> NDArray[np.bool_]:
-    """Who shows something in a release that nobody else shows there, as far as is known."""
-    present = (classes >= 0) & (combinations >= 0)
-    shown = combinations[present]
-    alone = np.zeros(len(combinations), bool)
-    counts = np.bincount(shown, minlength=int(combinations.max(initial=0)) + 1)
-    alone[present] = counts[shown] == 1
+def _alone(combinations: Longs, classes: Longs, units: Longs) -> NDArray[np.bool_]:
+    """Which of these units show something in a release that nobody else shows there, as far as is known."""
+    wanted = np.unique(combinations[units])
+    if not len(wanted):
+        return np.zeros(len(units), bool)
+    shown = combinations[classes >= 0]
+    at = np.minimum(np.searchsorted(wanted, shown), len(wanted) - 1)
+    counts = np.bincount(at[wanted[at] == shown], minlength=len(wanted))
+    alone: NDArray[np.bool_] = (counts[np.searchsorted(wanted, combinations[units])] == 1) & (combinations[units] >= 0)
     return alone

@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 
 from shoal.arrays import runs
 from shoal.audit.equations import Sets
-from shoal.audit.history import History, Members
+from shoal.audit.history import History
 
 Longs = NDArray[np.int64]
 
 
-def surplus(history: History, members: Members, here: Longs, there: Longs) -> Iterator[Sets]:
+def surplus(history: History, units: Longs, at: Longs, here: Longs, there: Longs) -> Iterator[Sets]:
     """For each sensitive column: of every set here, those outside a set there that it overlaps, where that follows.
 
-    `here`, `there`: the set of each atom in two releases, or −1.
+    `here`, `there`: the set of each of some atoms in two releases, or −1. `units`: theirs, and `at` which atom's.
     """
-    units, at = members.of(np.arange(members.n_atoms))
     present, other = here[at], there[at]
     size = max(1, int(there.max(initial=-1)) + 1)
     both = (present >= 0) & (other >= 0)

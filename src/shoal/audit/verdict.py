@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.audit.changes import tangled
 from shoal.audit.difference import differences
-from shoal.audit.equations import classes_of_atoms
+from shoal.audit.equations import Sets, classes_of_atoms, distinct_classes
 from shoal.audit.history import History, Members
 from shoal.audit.intersection import narrowed
+from shoal.audit.kinds import ATTACKS, CRITICAL_ABSENCE, DIFFERENCE, INTERSECTION, LINKING, RE_ENTRY, UPDATE, Happened
 from shoal.audit.linking import linked
+from shoal.audit.uniform import uniform
 from shoal.progress import SILENT, Progress
 
 Longs = NDArray[np.int64]
-ATTACKS = ("difference", "intersection", "linking")
 SEED = 20_070_831  # which vectors are drawn does not matter, only that a history is always judged alike
 
 
@@ -36,12 +38,15 @@ class Finding:
         which = (
             f"releases {self.releases[0]} and {self.releases[-1]}" if len(set(self.releases)) > 1 else "the releases"
         )
-        match self.attack:
-            case "difference":
-                return f"counts of {which} subtracted from each other give those of {who} alone"
-            case "intersection":
-                return f"the values that {who} can have in each release have too few in common"
-        return f"a row of {who} in {which} can be recognized by what stands beside the quasi-identifiers"
+        be, have = ("is", "has") if self.people == 1 else ("are", "have")
+        return {
+            DIFFERENCE: f"counts of {which} subtracted from each other give those of {who} alone",
+            UPDATE: f"{who}, with another value now, {be} told apart by {which} before the change and after it",
+            RE_ENTRY: f"{who}, away for a while, {be} told apart by {which} without them and with them",
+            CRITICAL_ABSENCE: f"a value that is not shown any more, by {which}, says what {who} {have}",
+            INTERSECTION: f"the values that {who} can have in each release have too few in common",
+            LINKING: f"a row of {who} in {which} can be recognized by what stands beside the quasi-identifiers",
+        }[self.attack]
 
 
 @dataclass(frozen=True)
@@ -154,31 +159,37 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
     shown = np.bincount(atoms, minlength=members.n_atoms) > 0
     lacking = history.lacking(units, atoms, members.n_atoms) & shown
     findings: list[Finding] = []
-    undecided: list[Longs] = []
-
-    def found(attack: str, units: Longs, before: int = -1, after: int = -1) -> None:
-        numbers = () if before < 0 else (history.releases[before].number, history.releases[after].number)
-        findings.append(Finding(attack, _people(history, [units]), numbers, units))
-
+    in_doubt = np.zeros(members.n_atoms, bool)
     if len(history.releases) > 1:
-        rng = np.random.default_rng(SEED)
+        lacking |= shown & uniform(history, members)
+        rng, happened = np.random.default_rng(SEED), Happened(history)
         revealed = differences(history, members, lacking, rng)
-        for its_atoms, before, after in revealed.sets:
-            found("difference", members.of(its_atoms)[0], before, after)
-        if lacking.any():
-            few, settled = narrowed(history, members, revealed.classes, revealed.follows, rng)
-            for atom in few:
-                found("intersection", members.of(np.array([atom]))[0])
-            for atom in settled[(lacking & ~revealed.exposed)[settled]]:
-                found("difference", members.of(np.array([atom]))[0])
+        by_atoms, releases = [revealed.sets], [revealed.releases]
+        few = by_change = settled = np.zeros(0, np.int64)
+        if lacking.any() or len(history.successors):
+            classes = revealed.classes if lacking.any() else distinct_classes(history, members, rng)
+            few, by_change, settled = narrowed(history, members, lacking, [classes, *revealed.follows], rng)
+        settled = settled[(lacking & ~revealed.exposed)[settled]]
+        by_atoms.append(Sets(settled, revealed.sets.n_sets + np.arange(len(settled))))
+        releases.append(np.full((len(settled), 2), -1))
+        together, cut_out = Sets(*map(np.concatenate, zip(*by_atoms, strict=True))), np.concatenate(releases)
+        units, at = members.of(together.atoms)
+        attacks = happened.differences(units, together.sets[at], cut_out)
+        findings += _findings(history, attacks, units, together.sets[at], cut_out)
+        units, at = members.of(few)
+        whenever = np.full((len(few), 2), -1)
+        findings += _findings(history, happened.intersections(units, at, len(few)), units, at, whenever)
+        units, at = members.of(by_change)
+        findings += _findings(history, [UPDATE] * len(by_change), units, at, np.full((len(by_change), 2), -1))
         for exposed_units, before, after in [] if combinations is None else linked(history, combinations):
-            found("linking", exposed_units, before, after)
-        in_doubt = lacking if not revealed.decided else np.isin(np.arange(members.n_atoms), revealed.undecided)
-        in_doubt = in_doubt | (shown & ~lacking & _forgotten(history, members))
-        undecided.append(members.of(np.flatnonzero(in_doubt))[0])
+            zeros = np.zeros(len(exposed_units), np.int64)
+            findings += _findings(history, [LINKING], exposed_units, zeros, np.array([[before, after]]))
+        in_doubt[revealed.undecided] = True
+        in_doubt |= lacking & (not revealed.decided)
+        in_doubt |= shown & (tangled(history, members) | (~lacking & _forgotten(history, members)))
     exposed = {attack: _people(history, [one.units for one in findings if one.attack == attack]) for attack in ATTACKS}
     open_ones = np.setdiff1d(
-        np.concatenate([np.zeros(0, np.int64), *undecided]),
+        members.of(np.flatnonzero(in_doubt))[0],
         np.concatenate([np.zeros(0, np.int64), *(one.units for one in findings)]),
     )
     n_undecided = _people(history, [open_ones])
@@ -194,6 +205,23 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         in_doubt=open_ones,
         people_of=history.people,
     )
+
+
+def _findings(history: History, attacks: Sequence[str], units: Longs, sets: Longs, releases: Longs) -> list[Finding]:
+    """One for each set: `sets` says in which one each of these units is, `releases` which two tell."""
+    order = np.argsort(sets, kind="stable")
+    units, sets = units[order], sets[order]
+    starts = np.searchsorted(sets, np.arange(len(releases) + 1)).tolist()
+    n_people = int(history.people.max(initial=0)) + 1
+    whose = np.unique(sets * n_people + history.people[units]) // n_people
+    people = np.bincount(whose, minlength=len(releases)).tolist()
+    numbers = [release.number for release in history.releases]
+    return [
+        Finding(attack, count, () if pair[0] < 0 else (numbers[pair[0]], numbers[pair[1]]), units[start:end])
+        for attack, count, pair, start, end in zip(
+            attacks, people, releases.tolist(), starts[:-1], starts[1:], strict=True
+        )
+    ]
 
 
 def _forgotten(history: History, members: Members) -> NDArray[np.bool_]:

@@ -19,12 +19,15 @@ import pyarrow as pa
 
 from shoal import datasets
 from shoal.anonymize import anonymize
+from shoal.cohorts.places import GHOST, Places, Table
+from shoal.cohorts.vacancies import fill_vacancies
 from shoal.compare import compare
 from shoal.errors import ShoalWarning
 from shoal.maintain.live import LivePartition, Settings
 from shoal.measures import measure
 from shoal.privacy.requirements import Requirements
 from shoal.records.changes import ChangeBatch
+from shoal.records.encode import encode
 from shoal.schema import Column, Role, Schema
 
 PEOPLE, MORE_PEOPLE, K = 400, 3_000, 5  # among more, the default method asks first whether trees are of use
@@ -62,6 +65,17 @@ def all_others() -> None:
     of_people = Schema(columns={**schema.columns, "whose": Column(role="person")})
     anonymize(table.append_column("whose", whose), of_people, k=K, l=1.2, method="k-member", measure="mi", seed=1)
     compare(table, schema, k=[K], methods=["mondrian"], seed=1)
+    republished()
+
+
+def republished() -> None:
+    """A newcomer takes the place of somebody who has left."""
+    table, schema = people()
+    records = encode(table, schema)
+    now = Table.of(records, records.passthrough.slice(0, 0), K, (), "il")
+    everybody = np.arange(PEOPLE)
+    places = Places.none().begun_with(everybody, everybody // 10, None)
+    fill_vacancies(now, places.filled(everybody[:5], np.full(5, GHOST)), everybody[:5], np.inf, "single")
 
 
 def maintained(maintainer: str) -> None:

@@ -127,10 +127,14 @@ def _snapshots_at(connection: sa.Connection, version: int) -> list[Snapshot]:
     first = connection.scalar(base)
     if first is None:
         return []
-    conditions = classes.c.version >= first, classes.c.version <= version
+    return stored_snapshots(connection, classes.c.version >= first, classes.c.version <= version)
+
+
+def stored_snapshots(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Snapshot]:
+    """Those that meet the conditions, by rising version."""
     return [
         Snapshot(*row)
-        for columns in chunks(connection, classes, tables.CLASSES, *conditions)
+        for columns in chunks(connection, tables.classes, tables.CLASSES, *conditions)
         for row in zip(*columns, strict=True)
     ]
 

@@ -1,0 +1,213 @@
+"""The records of a vault as units: what they are, and what they were when they were published.
+
+A unit is what a record was as long as its sensitive values stayed the same: a record that has been updated is the same
+unit as before, if they did. Of people who have been deleted the vault knows in which groups they were and nothing else:
+who they were, whose records theirs were (all count as one person's, the worst case) and what their values were is
+forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from shoal.schema import Role, Schema
+from shoal.vault.state.epoch import Epoch
+from shoal.vault.state.load import load_records
+from shoal.vault.state.passthrough import from_texts
+from shoal.vault.state.state import State
+from shoal.vault.store import tables
+from shoal.vault.store.integrity import stored_sums
+from shoal.vault.store.queries import chunks
+from shoal.vault.store.vault_row import vault_row
+from shoal.verify.models import Values, published_values
+
+Longs = NDArray[np.int64]
+FOREVER = np.iinfo(np.int64).max
+
+
+class Held(NamedTuple):
+    """Records as they are: with the group that each is in, and the version from which on it is there."""
+
+    ids: Longs
+    keys: Sequence[str]
+    people: Sequence[str] | None
+    passthrough: pa.Table
+    groups: Longs
+    since: Longs
+
+
+def stored(connection: sa.Connection, epoch: Epoch, where: str) -> Held:
+    """From the tables, checked."""
+    sums = stored_sums(vault_row(connection, where))
+    found = load_records(connection, epoch, sums, where)
+    return Held(found.ids, found.keys, found.people, found.passthrough, found.groups, found.since)
+
+
+def in_memory(connection: sa.Connection, state: State, first: int) -> Held:
+    """From what is loaded, and was checked then. `first`: a version; who was in their group before it is in it from the
+    beginning, as far as it matters."""
+    table = state.live.table
+    records, alive = table.records(), table.alive()
+    ids = table.ids[alive]
+    keys = np.empty(table.used, object)
+    keys[np.fromiter(table.keys.values(), np.int64, len(table.keys))] = list(table.keys)
+    order = np.argsort(ids, kind="stable")
+    since = np.zeros(len(ids), np.int64)
+    moved = chunks(connection, tables.records, ["id", "since"], tables.records.c.since > first)
+    for numbers, versions in moved:
+        since[order[np.searchsorted(ids, numbers, sorter=order)]] = versions
+    groups = table.labels[alive].astype(np.int64)
+    return Held(ids, keys[alive].tolist(), table.people(), records.passthrough, groups, since)
+
+
+class Units:
+    """First the records as they are; then what they were, where that is another unit; then those who are forgotten."""
+
+    def __init__(self, connection: sa.Connection, held: Held, others: Longs, epoch: Epoch, where: str) -> None:
+        """`others`: the numbers of records that are not held any more, but in some release."""
+        schema, n_held = epoch.schema, len(held.ids)
+        past = _past(connection, epoch, where)
+        at = _places(past.keys, held.keys)
+        columns = pa.concat_tables([held.passthrough, past.passthrough]) if len(past.ids) else held.passthrough
+        values = {name: _values(name, columns[name], schema) for name in schema.names(Role.SENSITIVE)}
+        unit, is_new = _same(at, n_held, list(values.values()))
+        kept = np.concatenate([np.ones(n_held, bool), is_new])
+        known_ids, n_known = np.concatenate([held.ids, past.ids]), int(kept.sum())
+        forgotten = np.setdiff1d(others, known_ids)
+        n_units = n_known + len(forgotten)
+
+        ids = np.concatenate([known_ids, forgotten])
+        units = np.concatenate([np.arange(n_held), unit, n_known + np.arange(len(forgotten))])
+        order = np.argsort(ids, kind="stable")
+        self._ids, self._units = ids[order], units[order]
+        self.known = np.arange(n_units) < n_known
+        self.keys: list[str | None] = [*held.keys, *(key for key, new in zip(past.keys, is_new, strict=True) if new)]
+        self.keys += [None] * len(forgotten)
+        whose = _whose(schema, held)
+        self.people = np.empty(n_units, np.int64)
+        self.people[:n_held] = whose
+        self.people[n_held:n_known] = np.where(at >= 0, whose[at] if n_held else -1, n_held + np.arange(len(at)))[
+            is_new
+        ]
+        nobodys = n_held + len(at)
+        self.people[n_known:] = nobodys + (0 if schema.names(Role.PERSON) else np.arange(len(forgotten)))
+        zeros = np.zeros(len(forgotten), np.int64)
+        self.values = {
+            name: replace(found, numbers=np.concatenate([found.numbers[kept], zeros])) for name, found in values.items()
+        }
+        self.combinations = _combinations(columns, np.concatenate([np.arange(n_held), unit]), n_units)
+        self.successors = _successors(held.ids, past.ids, unit, at)
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def of(self, ids: Longs) -> Longs:
+        """The units of records that are held, or were in a release."""
+        units: Longs = self._units[np.searchsorted(self._ids, ids)]
+        return units
+
+
+class _Past(NamedTuple):
+    """What records were when they were published, if they have been updated since."""
+
+    ids: Longs
+    keys: list[str]
+    passthrough: pa.Table
+
+
+def _past(connection: sa.Connection, epoch: Epoch, where: str) -> _Past:
+    ids: list[int] = []
+    keys: list[str] = []
+    texts: list[str] = []
+    for some, their_keys, carried in chunks(connection, tables.past_records, ["id", "key", "carried"]):
+        ids += some
+        keys += their_keys
+        texts += carried
+    columns = from_texts(texts, epoch.passthrough, where) if texts else epoch.passthrough.empty_table()
+    return _Past(np.array(ids, np.int64), keys, columns)
+
+
+def _places(wanted: Sequence[str], keys: Sequence[str]) -> Longs:
+    """At which place each of these keys is among all; −1: nowhere."""
+    if not wanted:
+        return np.zeros(0, np.int64)
+    found = pc.index_in(pa.array(wanted, pa.string()), value_set=pa.array(keys, pa.string()))
+    return found.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _values(name: str, column: pa.ChunkedArray, schema: Schema) -> Values:
+    """As `published_values`, which looks at each value once."""
+    if pa.types.is_null(column.type):
+        return published_values(name, column, schema.columns[name], schema.missing)
+    coded = column.combine_chunks().dictionary_encode()
+    once = published_values(name, pa.chunked_array([coded.dictionary]), schema.columns[name], schema.missing)
+    numbers = np.append(once.numbers, 0)[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    return replace(once, numbers=numbers)
+
+
+def _same(at: Longs, n_held: int, values: Sequence[Values]) -> tuple[Longs, NDArray[np.bool_]]:
+    """The unit of each past record, and whether it is the first of one that is not held: one unit for what has one key
+    and the same sensitive values. `at`: the record that is held under its key.
+    """
+    alone = n_held + np.arange(len(at))
+    concerned = np.concatenate([np.unique(at[at >= 0]), alone])
+    number = np.concatenate([concerned[: len(concerned) - len(at)], np.where(at >= 0, at, alone)])  # of the key
+    for found in values:
+        number = np.unique(number * (len(found.names) + 1) + found.numbers[concerned], return_inverse=True)[1]
+    _, first, which = np.unique(number, return_index=True, return_inverse=True)
+    is_first = np.zeros(len(concerned), bool)
+    is_first[first] = True
+    is_new = is_first[len(concerned) - len(at) :]
+    units = concerned.copy()
+    units[len(concerned) - len(at) :][is_new] = n_held + np.arange(int(is_new.sum()))
+    return units[first][which][len(concerned) - len(at) :], is_new
+
+
+def _whose(schema: Schema, held: Held) -> Longs:
+    """Whose the records are, as numbers."""
+    if held.people is None or not schema.names(Role.PERSON):
+        return np.arange(len(held.ids))
+    coded = pa.array(held.people, pa.string()).dictionary_encode()
+    return coded.indices.fill_null(len(coded.dictionary)).to_numpy().astype(np.int64)
+
+
+def _combinations(columns: pa.Table, unit: Longs, n_units: int) -> Longs:
+    """What each unit shows beside its quasi-identifiers, as a number; −1: forgotten, or it has changed.
+
+    Two that show the same have the same number, and others hardly ever: it is a hash.
+    """
+    rng = np.random.default_rng(len(unit))
+    hashes = np.zeros(len(unit), np.uint64)
+    for name in columns.column_names:
+        if pa.types.is_null(columns[name].type):
+            continue
+        coded = columns[name].combine_chunks().dictionary_encode()
+        drawn = rng.integers(0, 2**63, len(coded.dictionary) + 1, np.uint64)
+        hashes += drawn[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    numbers = (hashes >> np.uint64(1)).astype(np.int64)
+    found = np.full(n_units, -1, np.int64)
+    found[unit] = numbers
+    found[unit[found[unit] != numbers]] = -1
+    return found
+
+
+def _successors(ids: Longs, past_ids: Longs, unit: Longs, at: Longs) -> Longs:
+    """Pairs of units: what somebody was, and what they were next."""
+    has = at >= 0
+    numbers = np.concatenate([past_ids[has], ids[np.unique(at[has])]])
+    units = np.concatenate([unit[has], np.unique(at[has])])
+    keys = np.concatenate([at[has], np.unique(at[has])])
+    order = np.lexsort((numbers, keys))
+    units, keys = units[order], keys[order]
+    next_one = (np.diff(keys) == 0) & (np.diff(units) != 0)
+    pairs = np.stack([units[:-1][next_one], units[1:][next_one]], axis=1)
+    found: Longs = np.unique(pairs, axis=0) if len(pairs) else np.zeros((0, 2), np.int64)
+    return found
