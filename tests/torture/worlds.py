@@ -63,7 +63,7 @@ class World:
         shutil.rmtree(self.folder)
         shutil.copytree(aside, self.folder, symlinks=True)
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until nothing is in flight any more: files do not fly."""
 
     def files(self) -> set[str]:

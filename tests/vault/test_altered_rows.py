@@ -107,7 +107,7 @@ def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:
         assert two.publish().table.num_rows == 31
 
 
-def test_where_a_vault_stands_is_sealed(tmp_path: Path) -> None:
+def test_where_a_vault_stands_has_a_checksum(tmp_path: Path) -> None:
     with make(str(tmp_path / "v.vault")) as vault:
         with vault._store.write() as connection:
             update_vault_row(connection, vault.where, source_position="moved")
