@@ -28,7 +28,8 @@ test: check
 
 test-all: check
 	@sh tools/postgres.sh
-	$(BIN)/pytest -n auto
+	$(BIN)/shoal warmup
+	$(BIN)/pytest -n auto --dist worksteal
 	@$(MAKE) --no-print-directory test-oldest test-newest
 
 # The tests marked `versions`, each in a venv of its own. What is new may tell what is old that it is.

@@ -19,7 +19,7 @@ from shoal.records.encode import Records, encode
 from shoal.schema import Role
 
 CENSUS_ROWS, QUICK_ROWS = 200_000, 5_000
-ASKING = ("mondrian",)  # methods whose kernels ask the rules at every step
+ASK_ALWAYS = ("mondrian",)  # methods whose kernels ask the rules at every step
 
 
 def run(quick: bool) -> list[Finding]:
@@ -28,7 +28,7 @@ def run(quick: bool) -> list[Finding]:
     rows = QUICK_ROWS if quick else CENSUS_ROWS
     census = shoal.datasets.census(rows, 1)
     findings = []
-    for method in ASKING:
+    for method in ASK_ALWAYS:
         for name, table, schema, asked, wanted in (
             ("Adult, ℓ = 1", adult, adult_schema, {"l": 1}, "≥ 0.5×"),
             ("Adult, ℓ = 1.2", adult, adult_schema, {"l": 1.2}, ""),

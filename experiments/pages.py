@@ -97,7 +97,7 @@ def _index(measured: Sequence[tuple[Paper, Sequence[Measured]]], left: Sequence[
         "with this implementation, in the papers' settings, and with the method `shoal` beside theirs; what one of "
         "them leaves as a conjecture is tested. The pages are made by `make papers` from the measurements "
         "beside them, and say on what machine, when and with what code those were made. Times depend on the machine; "
-        "compare them with each other." + _several_kernels(known),
+        "compare them with each other." + _other_kernels(known),
         *_trial(known),
         "\n".join(f"- [{paper.title}]({paper.name}.md)" for paper, _ in measured),
         *(["Not measured here yet: " + "; ".join(left) + "."] if left else []),
@@ -113,7 +113,7 @@ def _trial(known: results.About) -> list[str]:
     return ["A quick run with small sizes: read it as a trial."] if known.quick else []
 
 
-def _several_kernels(known: results.About) -> str:
+def _other_kernels(known: results.About) -> str:
     codes = {facts.get("kernels") for machines in known.machines.values() for facts in machines}
     if len(codes) < 2:
         return ""

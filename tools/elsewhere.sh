@@ -1,9 +1,11 @@
 #!/bin/sh
-# The tests marked `versions`, with another Python and other versions of what shoal builds on, in a venv of their own:
+# The tests marked `versions`, with another Python and other versions of what shoal builds on, in a venv of their own; and
+# how long that took:
 #   sh tools/elsewhere.sh 3.13 .venv-3.13 constraints.txt [pytest's options]
 set -eu
 version=$1 venv=$2 constraints=$3
 shift 3
+began=$(date +%s)
 
 if ! python=$(sh tools/python.sh "$version"); then
   cat >&2 << END
@@ -22,3 +24,4 @@ if [ ! -e "$ready" ] || [ pyproject.toml -nt "$ready" ] || [ "$constraints" -nt 
   touch "$ready"
 fi
 "$venv/bin/python" -m pytest -m "versions and not slow" "$@"
+echo "$(($(date +%s) - began)) s  everything with Python $version and $constraints"

@@ -24,7 +24,7 @@ from shoal.sources.reading import typed
 
 MISSING = ("?", "NA", "N/A", "n/a", "null", "NULL", "None")
 NO_VALUE = ("", "na", "n a", "nan", "null", "nil", "none", "no", "missing", "unknown", "not known", "empty", "x")
-SEVERAL = 3  # columns that show that the first line is a header
+HEADER_NAMES = 3  # columns that show that the first line is a header
 NEARLY_UNIQUE = 0.9
 ACTS_LIKE_A_KEY = 0.5
 
@@ -134,7 +134,7 @@ def propose(source: object, *, header: bool | None = None) -> Proposal:
 def _are_names(table: pa.Table, missing: tuple[str, ...]) -> bool:
     """Most columns, or several, have a name as columns have them, or a text above nothing but numbers or dates."""
     telling = [name for name in table.column_names if _tells(name, table[name], missing)]
-    return len(telling) >= SEVERAL or 2 * len(telling) > table.num_columns
+    return len(telling) >= HEADER_NAMES or 2 * len(telling) > table.num_columns
 
 
 def _tells(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> bool:

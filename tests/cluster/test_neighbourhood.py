@@ -146,6 +146,6 @@ def test_a_pool_of_many_columns_is_searched_until_no_step_helps(measure: str) ->
 
     for first in range(14):
         labels = np.empty(14, np.int64)
-        several, _ = build_in(costs, 3, records.codes, first, labels)
-        search_in(costs, 3, records.codes, labels, several, np.inf)
+        count, _ = build_in(costs, 3, records.codes, first, labels)
+        search_in(costs, 3, records.codes, labels, count, np.inf)
         assert best_step(codes, labels.tolist(), cost, 3) == pytest.approx(0, abs=1e-6)

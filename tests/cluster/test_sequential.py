@@ -54,8 +54,8 @@ def test_every_move_is_that_of_a_full_scan(
 ) -> None:
     """One pass, replayed: where the record goes costs no more than anywhere else that the rules allow."""
     task = task_of(encode(made.table, made.schema), 2, measure, asked)
-    several = data.draw(st.integers(1, made.rows // 2))
-    labels = np.array(data.draw(st.permutations([i % several for i in range(made.rows)])), np.int32)
+    count = data.draw(st.integers(1, made.rows // 2))
+    labels = np.array(data.draw(st.permutations([i % count for i in range(made.rows)])), np.int32)
     privacy = task.privacy
 
     def fine(members: list[int]) -> bool:
@@ -64,12 +64,12 @@ def test_every_move_is_that_of_a_full_scan(
         inside = np.isin(np.arange(made.rows), members)
         return bool(privacy.facts_of((~inside).astype(np.int32), 2).fine[0].all())
 
-    if not all(fine(np.flatnonzero(labels == group).tolist()) for group in range(several)):
+    if not all(fine(np.flatnonzero(labels == group).tolist()) for group in range(count)):
         return
     codes, cost = plain(task)
     with catalogs(wish):
         after, moved, gained = ThroughTree(task).one_pass(labels, "")
-    groups = [np.flatnonzero(labels == group).tolist() for group in range(several)]
+    groups = [np.flatnonzero(labels == group).tolist() for group in range(count)]
     before = sum(group_loss([codes[i] for i in group], cost, False) for group in groups)
     moves = 0
     for record, went in enumerate(after.tolist()):  # a record is asked once, and stays where it went
@@ -107,8 +107,8 @@ def test_under_pmi_every_move_and_merger_is_that_of_the_measure(
     """The costs differ from the measure by what depends on the record alone: changes are the same."""
     records = encode(made.table, made.schema)
     task = task_of(records, min(4, made.rows), "mi")
-    several = data.draw(st.integers(2, made.rows // 2))
-    labels = np.array(data.draw(st.permutations([i % several for i in range(made.rows)])), np.int32)
+    count = data.draw(st.integers(2, made.rows // 2))
+    labels = np.array(data.draw(st.permutations([i % count for i in range(made.rows)])), np.int32)
     columns = [made.columns[name].plain for name in made.schema.quasi_identifiers]
     values = [made.columns[name].values for name in made.schema.quasi_identifiers]
     private = made.table["ill"].to_pylist()
@@ -125,13 +125,13 @@ def test_under_pmi_every_move_and_merger_is_that_of_the_measure(
 
     engine = ByScan(task, weight)
     after, moved, gained = engine.one_pass(labels, "")
-    groups = [np.flatnonzero(labels == group).tolist() for group in range(several)]
+    groups = [np.flatnonzero(labels == group).tolist() for group in range(count)]
     start, moves = loss(groups), 0
     for record, went in enumerate(after.tolist()):
         here = next(g for g, group in enumerate(groups) if record in group)
         now = loss(groups)
         there = {}
-        for g in range(several):
+        for g in range(count):
             if g != here and groups[g]:
                 trial = [[i for i in group if i != record] for group in groups]
                 trial[g].append(record)
@@ -293,8 +293,8 @@ def test_more_starts_are_never_worse() -> None:
     schema = shoal.datasets.adult_schema()
     table = shoal.datasets.adult("test", complete=True).slice(0, 500)
     one, more = (
-        shoal.anonymize(table, schema, k=5, method="sequential", seed=3, restarts=several).measures()["il"]
-        for several in (1, 4)
+        shoal.anonymize(table, schema, k=5, method="sequential", seed=3, restarts=count).measures()["il"]
+        for count in (1, 4)
     )
     assert more <= one
 

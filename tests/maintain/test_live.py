@@ -74,9 +74,9 @@ class Follows(RuleBasedStateMachine):
         self.live = LivePartition.start(as_table(list(first.values()), person=self.person), self.schema, settings)
         self.rows = first
 
-    def fresh(self, several: int, *, wild: bool) -> dict[str, Row]:
-        keys = [f"key {self.next + i}" for i in range(several)]
-        self.next += several
+    def fresh(self, count: int, *, wild: bool) -> dict[str, Row]:
+        keys = [f"key {self.next + i}" for i in range(count)]
+        self.next += count
         return {key: make_row(self.rng, key, wild=wild, person=self.person) for key in keys}
 
     def some(self, share: float) -> list[str]:

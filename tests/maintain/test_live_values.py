@@ -11,7 +11,7 @@ from shoal.records.changes import ChangeBatch
 from tests.support.live_partitions import PERSON, rows, rules, schema
 
 
-def test_numbers_with_many_digits_beside_fractions_in_a_carried_column() -> None:
+def test_numbers_with_many_digits_beside_fractions_in_a_passthrough_column() -> None:
     paid = schema(c={"role": "insensitive", "type": "numeric"})
     live = LivePartition.start(rows(0, 50, c=lambda i: 2**60 + i), paid, Settings(k=3, seed=1))
     with pytest.raises(BatchError, match="too many digits"):

@@ -29,11 +29,11 @@ from tests.support.outliers import outlier_schema, outlier_table
 from tests.support.tables import MadeTable, tables
 
 
-def with_rows_of_stars(table: pa.Table, schema: shoal.Schema, several: int) -> pa.Table:
+def with_rows_of_stars(table: pa.Table, schema: shoal.Schema, count: int) -> pa.Table:
     """The published rows, and so many of nothing but `*`; what is sensitive in them does not matter to any measure."""
     rows = {
         name: pa.array(
-            ["*"] * several if name in schema.quasi_identifiers else table[name].to_pylist()[:1] * several,
+            ["*"] * count if name in schema.quasi_identifiers else table[name].to_pylist()[:1] * count,
             table[name].type,
         )
         for name in table.column_names
@@ -137,12 +137,12 @@ def test_nothing_goes_below_the_bound(made: MadeTable, k: int, withheld: int) ->
 
     bound = least_loss(records, k, withheld)
     assert bound <= least_loss(records, k)
-    for several in range(withheld + 1):
-        for gone in itertools.combinations(range(len(rows)), several):
+    for count in range(withheld + 1):
+        for gone in itertools.combinations(range(len(rows)), count):
             kept = [i for i in range(len(rows)) if i not in gone]
             for groups in partitions(kept, k) if len(kept) >= k else ():
                 reached = sum(len(group) * box_loss([rows[i] for i in group], cost) for group in groups)
-                assert bound <= reached + several * len(records.books) + 1e-9
+                assert bound <= reached + count * len(records.books) + 1e-9
 
 
 def test_the_bound_without_withholding_is_too_high_for_it() -> None:

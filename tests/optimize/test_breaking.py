@@ -49,11 +49,11 @@ def test_table_1_of_the_paper() -> None:
 def test_a_break_is_the_best_there_is(made: MadeTable, measure: str, data: st.DataObject) -> None:
     """One group against every way to move each of its records to a group that covers it (Definition 10, Property 1)."""
     records = encode(made.table, made.schema)
-    several = data.draw(st.integers(2, 4))
-    labels = np.array(data.draw(st.permutations([i % several for i in range(made.rows)])))
+    count = data.draw(st.integers(2, 4))
+    labels = np.array(data.draw(st.permutations([i % count for i in range(made.rows)])))
     costs = [
         box_costs(records.books, measure, lo, hi)
-        for lo, hi in [group_boxes(records.codes, labels.astype(np.int32), several)[:2]]
+        for lo, hi in [group_boxes(records.codes, labels.astype(np.int32), count)[:2]]
     ]
     weights = np.array([book.column.weight for book in records.books])
 
@@ -79,9 +79,9 @@ def test_a_break_is_the_best_there_is(made: MadeTable, measure: str, data: st.Da
         return bool((joined[0] * weights <= costs[0][group] * weights).all())
 
     best = {}
-    for group in range(several):
+    for group in range(count):
         own = np.flatnonzero(labels == group)
-        choices = [[other for other in range(several) if other != group and covers(other, int(r))] for r in own]
+        choices = [[other for other in range(count) if other != group and covers(other, int(r))] for r in own]
         breaks = []
         for targets in product(*choices):
             moved = labels.copy()

@@ -47,13 +47,13 @@ def test_a_pool_is_searched_until_no_step_helps(made: MadeTable, k: int, measure
 
     labels = np.empty(len(codes), np.int64)
     first = data.draw(st.integers(0, len(codes) - 1))
-    several, built = build_in(costs, k, records.codes, first, labels)
-    assert several == len(codes) // k
-    assert np.bincount(labels, minlength=several).min() >= k
+    count, built = build_in(costs, k, records.codes, first, labels)
+    assert count == len(codes) // k
+    assert np.bincount(labels, minlength=count).min() >= k
     before = total(codes, labels.tolist(), cost)
     assert built == pytest.approx(before)
-    found = search_in(costs, k, records.codes, labels, several, np.inf)
-    assert np.bincount(labels, minlength=several).min() >= k
+    found = search_in(costs, k, records.codes, labels, count, np.inf)
+    assert np.bincount(labels, minlength=count).min() >= k
     assert found == pytest.approx(total(codes, labels.tolist(), cost))
     assert found <= before + 1e-9
     assert best_step(codes, labels.tolist(), cost, k) == pytest.approx(0, abs=1e-6)
@@ -63,12 +63,12 @@ def test_groups_that_stay_far_behind_the_best_known_are_given_up() -> None:
     records = adult_records()
     codes, costs, k = records.codes[:60], cost_tables(records.books, "il"), 5
     start = np.empty(len(codes), np.int64)
-    several, _ = build_in(costs, k, codes, 0, start)
-    found = search_in(costs, k, codes, start.copy(), several, np.inf)
+    count, _ = build_in(costs, k, codes, 0, start)
+    found = search_in(costs, k, codes, start.copy(), count, np.inf)
     for best, expected in ((found, found), (found / 2, np.inf)):
         labels = start.copy()
-        assert search_in(costs, k, codes, labels, several, best) == expected
-        assert np.bincount(labels, minlength=several).min() >= k
+        assert search_in(costs, k, codes, labels, count, best) == expected
+        assert np.bincount(labels, minlength=count).min() >= k
 
 
 @given(made=tables(min_rows=6, max_rows=60), k=st.integers(1, 4), measure=st.sampled_from(MEASURES), data=st.data())
@@ -76,11 +76,11 @@ def test_groups_that_stay_far_behind_the_best_known_are_given_up() -> None:
 def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data: st.DataObject) -> None:
     records = encode(made.table, made.schema)
     costs = cost_tables(records.books, measure)
-    several = max(2, len(records) // k)
-    labels = (np.arange(len(records)) % several).astype(np.int32)
+    count = max(2, len(records) // k)
+    labels = (np.arange(len(records)) % count).astype(np.int32)
     g = new_grouping(records.codes, labels, costs, no_rules(k))
     groups = g.groups
-    group = data.draw(st.integers(0, several - 1))
+    group = data.draw(st.integers(0, count - 1))
     most = data.draw(st.integers(1, 6))
 
     def added(other: int) -> float:
@@ -91,7 +91,7 @@ def test_near_groups_are_the_nearest(made: MadeTable, k: int, measure: str, data
 
     found, values = np.empty(most, np.int64), np.empty(most)
     many = near_in(g, group, 0.0, found, values)
-    wanted = sorted(added(other) for other in range(several) if other != group)[:most]
+    wanted = sorted(added(other) for other in range(count) if other != group)[:most]
     assert values[:many].tolist() == pytest.approx(wanted)
     assert [added(int(other)) for other in found[:many]] == pytest.approx(wanted)
 

@@ -88,9 +88,9 @@ def test_every_step_keeps_what_is_asked_and_never_raises_the_loss(
         withholder.each(LOOK, one)
         assert withholder.loss() == pytest.approx(before)
         assert np.array_equal(labels, g.members.labels)
-        (gain,), (several,) = withholder.each(TAKE, one)
-        assert several <= budget
-        assert withholder.left() == budget - (several if gain > 1e-9 else 0)
+        (gain,), (count,) = withholder.each(TAKE, one)
+        assert count <= budget
+        assert withholder.left() == budget - (count if gain > 1e-9 else 0)
         assert before - withholder.loss() == pytest.approx(gain if gain > 1e-9 else 0.0, abs=1e-6)
         before = withholder.loss()
         gains, _ = withholder.each(READMIT, withholder.withheld())

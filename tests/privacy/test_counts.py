@@ -126,9 +126,9 @@ def test_merging_never_breaks_a_rule(
     values, _, labels = made
     encoded = records(values, None, pa.string(), hierarchy=NESTED, distance=distance)
     privacy = Privacy.of(encoded, 2, make_rules(["ill"], **asked))
-    several = max(labels) + 1
-    alone = privacy.facts_of(np.array(labels, np.int32), several).fine[:, 0]
-    for one, other in itertools.combinations(range(several), 2):
+    count = max(labels) + 1
+    alone = privacy.facts_of(np.array(labels, np.int32), count).fine[:, 0]
+    for one, other in itertools.combinations(range(count), 2):
         if alone[one] and alone[other]:
             together = np.array([one if label == other else label for label in labels])
             numbered = np.unique(together, return_inverse=True)[1].astype(np.int32)

@@ -23,7 +23,7 @@ def best_gain(group: Sequence[Record], cost: Cost, full: float, most: int) -> fl
     """The most that any set of records saves, up to so many; 0 if none does. Somebody stays."""
     sets = (
         set(goers)
-        for several in range(1, min(most, len(group) - 1) + 1)
-        for goers in combinations(range(len(group)), several)
+        for count in range(1, min(most, len(group) - 1) + 1)
+        for goers in combinations(range(len(group)), count)
     )
     return max([0.0, *(gain_alone(group, goers, cost, full) for goers in sets)])

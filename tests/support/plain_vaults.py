@@ -19,8 +19,8 @@ def schema(**columns: dict[str, Any]) -> shoal.Schema:
 PLAIN = schema(age=NUMBER, s=SENSITIVE)
 
 
-def people(several: int, first: int = 0) -> Rows:
-    return [{"id": f"p{i}", "age": i % 50, "s": "xyz"[i % 3]} for i in range(first, first + several)]
+def people(count: int, first: int = 0) -> Rows:
+    return [{"id": f"p{i}", "age": i % 50, "s": "xyz"[i % 3]} for i in range(first, first + count)]
 
 
 def make(where: str, **options: Any) -> shoal.Vault:

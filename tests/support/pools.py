@@ -15,14 +15,14 @@ from shoal.optimize.refine.pool import build_groups, new_pool, search
 from shoal.privacy.rules import no_rules
 
 
-def search_in(costs: CostTables, k: int, codes: Any, labels: Any, several: int, best: float) -> float:
-    return search_all(new_grouping(codes, labels.astype(np.int32), costs, no_rules(k)), labels, several, best)
+def search_in(costs: CostTables, k: int, codes: Any, labels: Any, count: int, best: float) -> float:
+    return search_all(new_grouping(codes, labels.astype(np.int32), costs, no_rules(k)), labels, count, best)
 
 
 @kernel
-def search_all(g: Grouping, labels: Any, several: int, best: float) -> float:
-    pool = new_pool(g.costs, g.codes, np.arange(len(g.codes)), np.arange(several), several)
-    return search(g, pool, labels, several, best)
+def search_all(g: Grouping, labels: Any, count: int, best: float) -> float:
+    pool = new_pool(g.costs, g.codes, np.arange(len(g.codes)), np.arange(count), count)
+    return search(g, pool, labels, count, best)
 
 
 @kernel

@@ -16,8 +16,8 @@ SCHEMA = shoal.Schema(
 )
 
 
-def people(several: int, first: int = 0) -> list[dict[str, Any]]:
-    return [{"id": f"p{i}", "age": 20 + i % 40, "ill": "xyz"[i % 3]} for i in range(first, first + several)]
+def people(count: int, first: int = 0) -> list[dict[str, Any]]:
+    return [{"id": f"p{i}", "age": 20 + i % 40, "ill": "xyz"[i % 3]} for i in range(first, first + count)]
 
 
 def make(where: str | Path) -> shoal.Vault:

@@ -57,7 +57,7 @@ def attack(folder: Path, given: argparse.Namespace) -> int:
             continue
         began = time.monotonic()
         tally = results[chosen.subject] = chosen.run(folder, size)
-        tried = ", ".join(f"{kind} {several}" for kind, several in tally.struck.items())
+        tried = ", ".join(f"{kind} {count}" for kind, count in tally.struck.items())
         print(f"{chosen.subject}: {tried}; broken {tally.broken} ({time.monotonic() - began:.0f} s)", flush=True)
         for complaint in tally.complaints:
             print(f"  {complaint}", flush=True)

@@ -23,7 +23,7 @@ class Size(NamedTuple):
     whole: bool = True  # every subject, not a few of each kind
 
     def share(self, share: float) -> Size:
-        kills, failures, damages, inputs = (max(1, int(several * share)) for several in self[:4])
+        kills, failures, damages, inputs = (max(1, int(count * share)) for count in self[:4])
         return self._replace(kills=kills, failures=failures, damages=damages, inputs=inputs)
 
 

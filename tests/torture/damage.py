@@ -98,7 +98,7 @@ def same_but_for_domains(one: bytes, other: bytes) -> bool:
         return False
 
 
-class Shelf:
+class KeptVault:
     """A vault as it was acknowledged, whole, and copies of it that are damaged one after the other."""
 
     def __init__(self, folder: Path, *, killed: bool) -> None:
@@ -170,14 +170,14 @@ class Shelf:
 
 def damaged(folder: Path, size: Size, *, name: str) -> Tally:
     """Every kind of damage to one file: the vault's own, or one that was published from it."""
-    shelf, tally = Shelf(folder, killed=name in ("vault-wal", "vault.head")), Tally()
+    kept, tally = KeptVault(folder, killed=name in ("vault-wal", "vault.head")), Tally()
     chance = random.Random(f"{name} {size.seed}")
-    if not (shelf.aside / name).exists():
+    if not (kept.aside / name).exists():
         return tally
     kinds = {what: change for what, change in CHANGES.items() if name in PAGED or "page" not in what}
     for number in range(size.damages):
         what = list(kinds)[number % len(kinds)]
-        tally.count(BROKEN, f"{name}, {what}, try {number}", shelf.complaints(name, kinds[what], chance))
+        tally.count(BROKEN, f"{name}, {what}, try {number}", kept.complaints(name, kinds[what], chance))
     return tally
 
 

@@ -31,11 +31,11 @@ class ServerWorld(World):
         super().put_back(aside)
         self._run(f"DROP DATABASE IF EXISTS {HERE} WITH (FORCE)", f"CREATE DATABASE {HERE} TEMPLATE {ASIDE}")
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """The server may still be at what it was told last: what is in flight has landed when it has noticed."""
-        asking = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{HERE}'"
+        others = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{HERE}'"
         with psycopg.connect(self.admin, autocommit=True) as connection:
-            eventually(lambda: connection.execute(asking).fetchone() == (0,), "the server lets go of the dead")
+            eventually(lambda: connection.execute(others).fetchone() == (0,), "the server lets go of the dead")
 
     def _run(self, *statements: str) -> None:
         with psycopg.connect(self.admin, autocommit=True) as connection:

@@ -49,7 +49,7 @@ class Stage:
                 say(calls=self.shim.count())
 
         ended = in_child(work)
-        self.world.settle()
+        self.world.wait_until_idle()
         return ended
 
     def judged(self, ended: Ended, action: Action) -> list[str]:

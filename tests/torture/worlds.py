@@ -63,13 +63,13 @@ class World:
         shutil.rmtree(self.folder)
         shutil.copytree(aside, self.folder, symlinks=True)
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until nothing is in flight any more: files do not fly."""
 
     def files(self) -> set[str]:
-        """Everything in it, but for the vault's own, and that of a backup which is read."""
+        """Everything in it, but for the vault's own."""
         found = {str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if not path.is_dir()}
-        return found - {f"{name}{ending}" for name in ("vault", "source") for ending in OWN}
+        return found - {f"vault{ending}" for ending in OWN}
 
 
 def state(where: str | Path) -> State:

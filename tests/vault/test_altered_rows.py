@@ -58,6 +58,27 @@ def test_damage_is_never_served(place: Place, what: str) -> None:
             assert not vault.check().ok, "the damage was not found"
 
 
+EPOCHS: dict[str, sa.Executable] = {
+    "changed": sa.update(tables.epochs).where(tables.epochs.c.number == 1).values(settings="{}"),
+    "lost": sa.delete(tables.epochs).where(tables.epochs.c.number == 1),
+    "one more": sa.insert(tables.epochs).from_select(
+        [column.name for column in tables.epochs.columns],
+        sa.select(sa.literal(9), *list(tables.epochs.columns)[1:]).where(tables.epochs.c.number == 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", EPOCHS)
+def test_an_epoch_that_no_release_is_of_is_checked(place: Place, what: str) -> None:
+    with make(place()) as vault:
+        vault.rebase(k=4)
+        vault.publish()
+        assert vault.check().ok
+        with vault._store.write() as connection:
+            connection.execute(EPOCHS[what])
+        assert vault.check().problems == ["the vault is damaged: its settings are not what was stored."]
+
+
 def test_a_release_with_erased_rows_is_checked_part_by_part(place: Place) -> None:
     """Its content cannot be compared any more: where its rows come from must be what was stored."""
     with make(place()) as vault:
@@ -86,7 +107,7 @@ def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:
         assert two.publish().table.num_rows == 31
 
 
-def test_where_a_vault_stands_is_sealed(tmp_path: Path) -> None:
+def test_where_a_vault_stands_has_a_checksum(tmp_path: Path) -> None:
     with make(str(tmp_path / "v.vault")) as vault:
         with vault._store.write() as connection:
             update_vault_row(connection, vault.where, source_position="moved")

@@ -60,6 +60,59 @@ def test_what_a_killed_process_has_left_of_originals_is_removed(
         assert vault.check().ok
 
 
+KILLED_RESTORING = """
+import os, signal, sys
+import shoal
+
+class Dying(shoal.Progress):
+    def stage(self, name, total=None):
+        if name == sys.argv[3]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+shoal.Vault.restore(sys.argv[1], sys.argv[2], progress=Dying())
+"""
+
+
+@pytest.mark.parametrize("stage", ["checking releases", "copying records"])
+def test_a_killed_restore_leaves_nothing_beside_the_backup(tmp_path: Path, stage: str) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with make(tmp_path / "v") as vault:
+        vault.backup(disk / "copy")
+    code = [sys.executable, "-c", KILLED_RESTORING, str(disk / "copy"), str(tmp_path / "again"), stage]
+    assert subprocess.run(code, check=False, cwd=ROOT).returncode == -signal.SIGKILL
+    assert [path.name for path in disk.iterdir()] == ["copy"]
+    with shoal.Vault.restore(disk / "copy", tmp_path / "again") as restored:
+        assert restored.check().ok
+
+
+def test_a_backup_that_is_changed_while_it_is_read_is_not_restored(tmp_path: Path) -> None:
+    class Meddling(shoal.Progress):
+        def stage(self, name: str, total: int | None = None) -> None:
+            if name == "copying records":
+                with shoal.Vault.open(tmp_path / "copy") as copy:
+                    copy.delete(["p1"])
+
+    with make(tmp_path / "v") as vault:
+        vault.backup(tmp_path / "copy")
+    with pytest.raises(shoal.VaultBusy, match="somebody has changed the backup"):
+        shoal.Vault.restore(tmp_path / "copy", tmp_path / "again", progress=Meddling())
+    assert not (tmp_path / "again").exists()
+    with shoal.Vault.restore(tmp_path / "copy", tmp_path / "again") as restored:
+        assert restored.status().records == 39
+
+
+def test_a_backup_with_a_log_of_its_own_is_restored_with_it(tmp_path: Path) -> None:
+    with make(tmp_path / "v") as vault:
+        vault.backup(tmp_path / "copy")
+    change = f"import os, shoal; shoal.Vault.open({str(tmp_path / 'copy')!r}).delete(['p1']); os._exit(0)"
+    subprocess.run([sys.executable, "-c", change], check=True)
+    assert (tmp_path / "copy-wal").stat().st_size > 0
+    with shoal.Vault.restore(tmp_path / "copy", tmp_path / "again") as restored:
+        assert restored.status().records == 39
+        assert restored.check().ok
+
+
 def test_what_is_being_made_is_left_alone(place: Place, tmp_path: Path) -> None:
     where = place()
     with make(where) as vault:

@@ -50,8 +50,8 @@ class Lives:
 
     def live(self, kind: str, *, make: bool = False) -> None:
         """A worker begins, and dies at a moment of this kind, if there is one in its life."""
-        several = (MAKING if make else AIMS).get(kind)
-        die = f"{kind}:{self.chance.randint(1, several)}" if several else ""
+        count = (MAKING if make else AIMS).get(kind)
+        die = f"{kind}:{self.chance.randint(1, count)}" if count else ""
         lines = self.acknowledged()
         steps = 0 if make else (lines[-1]["step"] if lines else 0) + STEPS_OF_A_LIFE
         with self.worker(steps, die) as process:
@@ -83,9 +83,9 @@ class Lives:
         """PostgreSQL may still be at what it was told last: what is in flight has landed when it has noticed."""
         if not self.where.startswith("postgresql"):
             return
-        asking = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         with psycopg.connect(self.where.partition("?")[0], autocommit=True) as connection:
-            eventually(lambda: connection.execute(asking).fetchone() == (0,), "the server lets go of the dead")
+            eventually(lambda: connection.execute(others).fetchone() == (0,), "the server lets go of the dead")
 
     def acknowledged(self) -> list[dict[str, Any]]:
         """What was written to the log; the end of a line that is on its way does not count."""

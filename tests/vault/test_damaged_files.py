@@ -122,11 +122,11 @@ FLIPPED = [pytest.param(1, 60), *(pytest.param(seed, 600, marks=pytest.mark.slow
 
 
 @pytest.mark.parametrize(("seed", "several"), FLIPPED)
-def test_a_flipped_byte_is_never_served_in_silence(whole: Path, tmp_path: Path, seed: int, several: int) -> None:
+def test_a_flipped_byte_is_never_served_in_silence(whole: Path, tmp_path: Path, seed: int, count: int) -> None:
     damage, rng = Damage(whole, tmp_path), np.random.default_rng(seed)
     used = np.flatnonzero(np.frombuffer(damage.bytes, np.uint8))  # most of the rest is empty room
     complaints = []
-    for _ in range(several):
+    for _ in range(count):
         at = int(rng.choice(used)) if rng.random() < 0.9 else int(rng.integers(len(damage.bytes)))
         content = bytearray(damage.bytes)
         content[at] ^= int(rng.integers(1, 256))

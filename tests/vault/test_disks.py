@@ -72,9 +72,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         subprocess.run(["umount", "--lazy", folder], check=True)  # lazy: a test that has failed may hold files open
 
 
-def people(first: int, several: int) -> list[Row]:
+def people(first: int, count: int) -> list[Row]:
     rng = np.random.default_rng(first)
-    return [make_row(rng, f"p{number}", wild=False) for number in range(first, first + several)]
+    return [make_row(rng, f"p{number}", wild=False) for number in range(first, first + count)]
 
 
 def keys(vault: shoal.Vault) -> set[str]:

@@ -32,12 +32,12 @@ SCHEMA = shoal.Schema(
 CITIES = ["Atlantis", "Brigadoon", "Camelot", "Dis", "El Dorado"]
 
 
-def people(several: int = 50) -> list[dict[str, Any]]:
+def people(count: int = 50) -> list[dict[str, Any]]:
     """Ten of each city: groups are cities."""
     ills = ["flu", "gout", "mumps"]
     return [
         {"id": f"p{i}", "age": 20 * (1 + i // 10 % 5), "city": CITIES[i // 10 % 5], "ill": ills[i % 3]}
-        for i in range(several)
+        for i in range(count)
     ]
 
 
@@ -48,7 +48,7 @@ def make(where: str, **options: Any) -> shoal.Vault:
 
 
 def stored(vault: shoal.Vault) -> bytes:
-    """Everything that the tables hold, Arrow's sheets unpacked."""
+    """Everything that the tables hold, Arrow's streams unpacked."""
     found: list[bytes] = []
     with vault._store.read() as connection:
         for table in tables.ALL:
@@ -56,8 +56,8 @@ def stored(vault: shoal.Vault) -> bytes:
                 found += [cell if isinstance(cell, bytes) else str(cell).encode() for cell in row if cell is not None]
         for cells in connection.scalars(sa.select(tables.classes.c.cells)):
             with pa.ipc.open_stream(cells) as stream:
-                sheet = stream.read_all()
-                for column in sheet.columns:
+                snapshot = stream.read_all()
+                for column in snapshot.columns:
                     for chunk in column.chunks:  # what a dictionary holds, not only what is shown of it
                         found += [str(label).encode() for label in chunk.dictionary.to_pylist()]
     return b"\n".join(found)
@@ -121,7 +121,7 @@ def test_labels_live_as_long_as_somebody_is_in_the_class(place: Place, tmp_path:
         assert b"Camelot" not in left
         assert all(city.encode() in left for city in CITIES if city != "Camelot")
         vault.publish()
-        vault.delete([f"p{i}" for i in range(40, 50)])  # shown by two releases, named by the first sheet alone
+        vault.delete([f"p{i}" for i in range(40, 50)])  # shown by two releases, named by the first snapshot alone
         assert b"El Dorado" not in stored(vault)
         assert vault.release_rows(1).num_rows == 30
         found = vault.diff(1, 2)

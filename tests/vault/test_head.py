@@ -28,8 +28,8 @@ os._exit(0)  # as if it had been killed: nothing is brought from the log into th
 """
 
 
-def people(several: int) -> list[dict[str, Any]]:
-    return [{"id": f"p{i}", "age": 20 + i % 40} for i in range(several)]
+def people(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"p{i}", "age": 20 + i % 40} for i in range(count)]
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,7 @@ def test_classes_are_written_only_where_they_have_changed(place: Place) -> None:
         assert 1 <= second <= 8
 
 
-def test_a_group_looks_as_the_last_sheet_says_that_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_looks_as_the_last_snapshot_says_that_names_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many releases with few changes each: complete snapshots come in between, and every release can be rebuilt."""
     monkeypatch.setattr(snapshots, "MOST_REPLAYED", 0.3)
     with make(place(), 60) as vault:
@@ -85,7 +85,7 @@ def test_a_group_looks_as_the_last_sheet_says_that_names_it(place: Place, monkey
         for number in range(12):
             vault.insert(as_table(rows_of(2, first=1000 + 10 * number)))
             published.append(vault.publish().table)
-        vault.publish(even_if_unchanged=True)  # no sheet
+        vault.publish(even_if_unchanged=True)  # no snapshot
         for number, table in enumerate(published, start=1):
             assert vault.release(number).table.equals(table)
         with vault._store.read() as connection:

@@ -48,11 +48,11 @@ class VaultMachine(RuleBasedStateMachine):
         self.keys = itertools.count()
         self.k = 3
 
-    @initialize(seed=SEEDS, several=st.integers(0, 40))
-    def create(self, seed: int, several: int) -> None:
+    @initialize(seed=SEEDS, count=st.integers(0, 40))
+    def create(self, seed: int, count: int) -> None:
         self.where = type(self).place()
         self.rng = np.random.default_rng(seed)
-        rows = self.new_rows(several, wild=False)
+        rows = self.new_rows(count, wild=False)
         data = as_table(rows) if rows else None
         first = shoal.Vault.create(
             self.where, live_tables.schema(), republication="none", k=self.k, data=data, l=self.l, seed=seed
@@ -67,25 +67,25 @@ class VaultMachine(RuleBasedStateMachine):
         if hasattr(self, "where"):
             type(self).done(self.where)
 
-    def new_rows(self, several: int, *, wild: bool) -> list[Row]:
-        rows = [make_row(self.rng, f"key-{next(self.keys)}", wild=wild) for _ in range(several)]
+    def new_rows(self, count: int, *, wild: bool) -> list[Row]:
+        rows = [make_row(self.rng, f"key-{next(self.keys)}", wild=wild) for _ in range(count)]
         for row in rows:
             row["note"] = f"{row['id']}#{next(NUMBERS)}"  # says which version of which record a published row is
             self.rows[row["id"]] = row
         return rows
 
-    def some_keys(self, several: int) -> list[str]:
+    def some_keys(self, count: int) -> list[str]:
         keys = list(self.rows)
-        return [keys[i] for i in self.rng.permutation(len(keys))[:several]]
+        return [keys[i] for i in self.rng.permutation(len(keys))[:count]]
 
     def pick(self) -> shoal.Vault:
         return self.vaults[int(self.rng.integers(2))]
 
-    @rule(several=st.integers(0, 12), gone=st.integers(0, 8), changed=st.integers(0, 8), wild=st.booleans())
-    def apply(self, several: int, gone: int, changed: int, wild: bool) -> None:
+    @rule(count=st.integers(0, 12), gone=st.integers(0, 8), changed=st.integers(0, 8), wild=st.booleans())
+    def apply(self, count: int, gone: int, changed: int, wild: bool) -> None:
         leaving = self.some_keys(gone)
         updated = [key for key in self.some_keys(changed) if key not in leaving]
-        inserts = self.new_rows(several, wild=wild)
+        inserts = self.new_rows(count, wild=wild)
         for key in leaving:
             del self.rows[key]
         updates = []

@@ -47,10 +47,10 @@ def test_a_schema_that_was_there_is_not_dropped(postgres_url: str) -> None:
 
 
 def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, several in (("a", 30), ("b", 12)):
+    for name, count in (("a", 30), ("b", 12)):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        make("v.vault", data=people(several)).close()
+        make("v.vault", data=people(count)).close()
     monkeypatch.chdir(tmp_path / "a")
     with shoal.Vault.open("v.vault") as vault:
         monkeypatch.chdir(tmp_path / "b")

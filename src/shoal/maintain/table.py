@@ -94,7 +94,7 @@ class LiveTable:
         """Whose each record is, in the order of their slots; None where people are not counted."""
         return None if self.persons is None else [self.persons[slot] for slot in self.alive()]
 
-    def carried_column(self, name: str) -> pa.ChunkedArray:
+    def passthrough_column(self, name: str) -> pa.ChunkedArray:
         """A column that is published as it is, of the records that there are."""
         column = _together([part.select([name]) for part in self.passthrough])[name]
         return column.take(pa.array(self.alive()))

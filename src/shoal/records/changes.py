@@ -210,7 +210,7 @@ def _values(
         if book.name not in lacking
     ]
     kept = {
-        field.name: _tried(field.name, rows, coming, partial(_carried, schema, parts, field, compared), faults)
+        field.name: _tried(field.name, rows, coming, partial(_passthrough, schema, parts, field, compared), faults)
         for field in passthrough
         if field.name not in lacking
     }
@@ -239,7 +239,7 @@ def _rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     raise DataError("the batch holds columns that cannot be read.", hint="Give it plain columns.")
 
 
-def _carried(
+def _passthrough(
     schema: Schema, parts: Sequence[pa.Table], field: pa.Field, compared: Collection[str], column: pa.ChunkedArray
 ) -> pa.Array:
     described = schema.columns[field.name]

@@ -33,13 +33,13 @@ def without_neighbours(task: Task) -> bool:
 def share_looked_at(task: Task) -> float:
     """How many boxes, of nodes and of records, a record looks at to find the nearest other; for every other one."""
     sample = task.codes[_spread(len(task.codes), SAMPLE)]
-    asking = _spread(len(sample), ASKED)
-    others = np.delete(sample, asking, axis=0)
+    chosen = _spread(len(sample), ASKED)
+    others = np.delete(sample, chosen, axis=0)
     tree = record_tree(others, np.zeros(len(others)), task.costs, far=False)
     penalty = search.no_penalty()
-    for point in sample[asking]:
+    for point in sample[chosen]:
         nearest(tree, point, point, 2.0, -np.inf, penalty)
-    return float(tree.state["looked_at"][0] / (len(asking) * len(others)))
+    return float(tree.state["looked_at"][0] / (len(chosen) * len(others)))
 
 
 def _spread(records: int, most: int) -> NDArray[np.int64]:

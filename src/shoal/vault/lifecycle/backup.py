@@ -78,7 +78,15 @@ def restore_vault(backup: str | Path, where: str | Path, progress: Progress, *, 
 
     `dry_run`: everything is tried, and the vault is in memory.
     """
-    source, target = Store(open_backend(backup)), Store(open_backend(where))
+    source, target = Store(read := open_backend(backup)), Store(open_backend(where))
+    if isinstance(read, Sqlite):
+        read.only_read()
+
+    def copy(writing: sa.Connection) -> None:
+        _copy(source, target, writing, progress)
+        if isinstance(read, Sqlite) and not read.as_found():
+            raise VaultBusy("somebody has changed the backup while it was read.", hint="Try again.", file=source.where)
+
     try:
         with source.explaining():
             if not source.backend.exists():
@@ -92,7 +100,7 @@ def restore_vault(backup: str | Path, where: str | Path, progress: Progress, *, 
         if dry_run:
             target.close()
             target = Store(open_backend(IN_MEMORY))
-        fill(target, lambda writing: _copy(source, target, writing, progress))
+        fill(target, copy)
         try:
             return described(target, None)
         except BaseException:  # it is there, but who is told of an error shall not find it

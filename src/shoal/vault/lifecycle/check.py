@@ -14,16 +14,18 @@ from shoal.progress import Progress
 from shoal.release.write import manifest_content, manifest_path
 from shoal.vault.facts import Checked, Entry
 from shoal.vault.releases.history import counted_erased, entries, rebuild, released_again
-from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.load import load
 from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
-from shoal.vault.store.damage import SENSELESS
+from shoal.vault.store.damage import SENSELESS, damaged
 from shoal.vault.store.drafts import sweep_noted
 from shoal.vault.store.head import refuse_lost, stored_head
 from shoal.vault.store.integrity import check_part
 from shoal.vault.store.parts import PARTS
+from shoal.vault.store.queries import rows_of
 from shoal.vault.store.store import Store
+from shoal.vault.store.vault_row import vault_row
 from shoal.verify import verify
 
 LOADED = ("keys", "values", "groups", "dictionary")  # parts that are checked when they are loaded
@@ -55,6 +57,8 @@ def check_vault(store: Store, progress: Progress, *, files: bool = True) -> Chec
         looked_at += ["settings", "dictionary", "records", "groups"]
         if len(state.live.keys) != len(state.live.alive()):
             problems.append("two records have the same key")
+    with suppress_damage(problems), store.read() as connection:
+        _check_epochs(connection, store.where)
     for part in (part for part in PARTS.values() if part.name not in LOADED):
         with suppress_damage(problems), store.read() as connection:
             check_part(connection, part.name, store.where)
@@ -95,6 +99,15 @@ class suppress_damage:  # reads as suppress() does
             self._problems.append("stored rows cannot be read")
             return True
         return False
+
+
+def _check_epochs(connection: sa.Connection, where: str) -> None:
+    """Raise Damaged unless all epochs are there, each as it was stored, and no other: no release may be of one."""
+    rows = rows_of(connection, sa.select(tables.epochs).order_by(tables.epochs.c.number))
+    if [row["number"] for row in rows] != list(range(1, vault_row(connection, where)["epoch"] + 1)):
+        raise damaged(where, "its settings are not what was stored")
+    for row in rows:
+        Epoch.from_row(row, where)
 
 
 def _check_release(connection: sa.Connection, store: Store, entry: Entry) -> list[str]:

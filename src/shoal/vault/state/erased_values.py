@@ -37,7 +37,7 @@ def erased(epoch: Epoch, live: LivePartition, gone: Sequence[str]) -> dict[str, 
         if column.bins is not None:
             continue  # only bins are named, not values
         values = {value for value in (json.loads(text).get(name) for text in gone) if value}
-        lost = _lost(values, live.table.carried_column(name), known, column)
+        lost = _lost(values, live.table.passthrough_column(name), known, column)
         if lost:
             changed[name] = without(known, lost, in_order=distance_of(column) != "equal")
     return reference if changed == reference else changed

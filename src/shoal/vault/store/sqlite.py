@@ -47,6 +47,7 @@ class Sqlite:
         self.file = None if self.in_memory else self.path
         self.where = path
         self._acknowledged: Head | None = None
+        self._as_found: tuple[int, ...] | None = None  # the file, where it is only read: see `only_read`
         self._turns = threading.Lock()  # of writers, where there is no file to lock
         # Of a file, a connection for every transaction that is open; of a database in memory there is but one.
         pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool}
@@ -70,10 +71,32 @@ class Sqlite:
 
     def _writable(self) -> bool:
         """On a read-only disk a vault can be read if nothing is waiting in its write-ahead log."""
+        if self._as_found is not None:
+            return False
         if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK):
             return True
+        return self._log_waits()  # SQLite will say why it cannot
+
+    def _log_waits(self) -> bool:
         waiting = self._beside("-wal")
-        return waiting.exists() and waiting.stat().st_size > 0  # SQLite will say why it cannot
+        return waiting.exists() and waiting.stat().st_size > 0
+
+    def only_read(self) -> None:
+        """Leave nothing beside the file, not even when killed; SQLite makes a log in order to read.
+
+        Nobody is kept from writing to it meanwhile: ask `as_found` when all is read. A file with something waiting in
+        its log is read as any other.
+        """
+        if not self.in_memory and self.path.is_file() and not self._log_waits():
+            self._as_found = self._stamp()
+
+    def as_found(self) -> bool:
+        """Whether nobody has written to a file since it is only read."""
+        return self._as_found in (None, self._stamp())
+
+    def _stamp(self) -> tuple[int, ...]:
+        found = self.path.stat()
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(self.path.name + suffix)
