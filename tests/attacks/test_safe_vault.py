@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,7 @@ from tests.attacks.solver import given_away, possible_values
 from tests.attacks.sources import adult, patients
 
 
-def safely_lived(
-    folder: Path, plan: Plan, k: int, ell: int = 2, where: str | None = None, **options: object
-) -> History:
+def safely_lived(folder: Path, plan: Plan, k: int, ell: int = 2, where: str | None = None, **options: Any) -> History:
     place = str(folder / "vault") if where is None else where
     history = lived(place, folder, plan, k=k, l=ell, diversity="distinct", republication="safe", **options)
     with shoal.Vault.open(place) as vault:
@@ -149,5 +148,5 @@ def test_nobody_is_found_in_longer_histories(tmp_path: Path, seed: int) -> None:
     plan = Plan(
         patients(2 + seed % 4), 100 + seed, records=280, releases=12, changes=30, several=0.25 * (seed % 3 == 2)
     )
-    options = {"max_hold": 3} if seed % 5 == 4 else {}
+    options: dict[str, Any] = {"max_hold": 3} if seed % 5 == 4 else {}
     refuse_found(safely_lived(tmp_path, plan, k, **options), k)
