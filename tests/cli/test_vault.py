@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import fields
@@ -24,7 +25,9 @@ def names_of(kind: type) -> set[str]:
 
 
 def test_a_session(person: Person) -> None:
-    made = person.types("init", "my vault", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    made = person.types(
+        *("init", "my vault", "-s", "schema.toml", "-k", "3", "--data", "people.csv", "--republication", "none")
+    )
     assert made.startswith("✓ 60 records in ")
     assert made.endswith("k = 3. Publish with: shoal publish 'my vault' -o FILE")
     assert "It may be published as it is" in person.types("status", "my vault")
@@ -76,7 +79,8 @@ def test_a_session(person: Person) -> None:
 
 
 def test_a_program_gets_the_same_facts(person: Person) -> None:
-    status = person.asks("init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+    asked = "init", "v", "-s", "schema.toml", "-k", "3", "--data", "people.csv", "--republication", "none"
+    status = person.asks(*asked)
     assert set(status) == names_of(Status) | {"dry_run"}
     assert (status["records"], status["k"], status["publishable"], status["last_release"]) == (60, 3, True, None)
     assert set(person.asks("status", "v")) == names_of(Status)
@@ -114,6 +118,47 @@ def test_a_program_gets_the_same_facts(person: Person) -> None:
     assert set(person.asks("rebase", "v")) == names_of(Rebased)
     assert person.asks("backup", "v", "copy") == {"output": "copy"}
     assert set(person.asks("restore", "copy", "w")) == names_of(Status)
+
+
+def test_releases_are_held_against_each_other(person: Person) -> None:
+    """It is asked once, when it matters; each way on is one command."""
+    for name in ("v", "w", "x"):
+        person.types("init", name, "-s", "schema.toml", "-k", "3", "--data", "people.csv")
+        assert "audit: a release that gives somebody away" in person.types("status", name)
+        person.types("publish", name, "-o", f"{name}-1.csv")
+        person.types("delete", name, "leaving.csv")
+        person.types("insert", name, "new.csv")
+        refused = person.is_refused("publish", name, "-o", f"{name}-2.csv", code=1)
+        assert "it gives away " in refused
+        for way in ("--republication safe", "--accept-findings", "--republication none"):
+            assert way in refused
+        assert not Path(f"{name}-2.csv").exists()
+        assert len(person.asks("releases", name)["releases"]) == 1
+
+    said = person.types("publish", "v", "-o", "v-2.csv", "--republication", "safe", "--max-hold", "5")
+    assert "Safe together with all others" in said
+    status = person.asks("status", "v")
+    assert (status["republication"], status["max_hold"], status["vacancies"]) == ("safe", 5, "single")
+    assert "safe: " in person.types("status", "v")
+    assert "for at most 5 releases" in person.heard
+    person.types("apply", "v", "changes.csv")
+    person.types("publish", "v", "-o", "v-3.csv")
+    assert person.types("audit", "v").startswith("✓ 3 releases together")
+    assert "undo that" in person.is_refused("publish", "v", "--republication", "none", "--even-if-unchanged")
+    assert "--break-guarantee" in person.is_refused("rebase", "v", "-k", "4")
+    person.types("rebase", "v", "-k", "4", "--break-guarantee")
+    assert person.types("check", "v").startswith("✓ All is well")
+
+    assert "it gives away" in person.types("publish", "w", "-o", "w-2.csv", "--accept-findings")
+    entries = person.asks("releases", "w")["releases"]
+    assert entries[1]["accepted"] > 0
+    assert json.loads(Path("w-2.csv.manifest.json").read_text())["republication"]["accepted_findings"]["people"] > 0
+
+    person.types("publish", "x", "-o", "x-2.csv", "--republication", "none")
+    person.types("apply", "x", "changes.csv")
+    person.types("publish", "x", "-o", "x-3.csv")
+    assert person.asks("status", "x")["republication"] == "none"
+    assert "30d" in person.is_refused("publish", "x", "--max-hold", "soon", "--even-if-unchanged")
 
 
 def test_a_trial_changes_nothing(holder: Person) -> None:

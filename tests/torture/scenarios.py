@@ -127,6 +127,12 @@ def older_private(name: str, *, of: str) -> Callable[[World], None]:
     return prepare
 
 
+def safely(world: World) -> None:
+    """Published so that releases are safe together."""
+    with shoal.Vault.open(world.where) as vault:
+        vault.publish(republication="safe")
+
+
 def unpublished(world: World) -> None:
     world.go_on(STEPS + 1, STEPS + 1)
 
@@ -142,6 +148,15 @@ ALL = [
     Scenario("compact", on_vault(lambda v, w: v.compact()), unpublished),
     Scenario("publish without a file", on_vault(lambda v, w: v.publish())),
     Scenario("publish", on_vault(lambda v, w: v.publish(w.out / "new.csv")), release="new.csv", server=True),
+    Scenario(
+        "publish, safe from now on",
+        on_vault(lambda v, w: v.publish(w.out / "new.csv", republication="safe")),
+        release="new.csv",
+        server=True,
+    ),
+    Scenario(
+        "apply, releases are safe", on_vault(lambda v, w: SCRIPT.step(STEPS + 1).do(v, w.out)), safely, server=True
+    ),
     Scenario("publish --force", on_vault(lambda v, w: v.publish(w.out / CSV, force=True)), release=CSV, server=True),
     Scenario(
         "publish --force, Parquet", on_vault(lambda v, w: v.publish(w.out / PARQUET, force=True)), release=PARQUET

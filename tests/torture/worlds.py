@@ -91,6 +91,7 @@ def state_of(vault: shoal.Vault) -> State:
         "groups": _digest(sorted(zip(*groups.to_pydict().values(), strict=True))),
         "k holds": min(sizes(groups)) >= status.k,
         "releases": [[entry.number, entry.version, entry.k, entry.rows, entry.file] for entry in vault.releases()],
+        "places": [status.republication, status.waiting, status.ghosts],
         "sound": [checked.ok, checked.problems],
     }
 
