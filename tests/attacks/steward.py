@@ -49,8 +49,4 @@ def _places_of(vault: shoal.Vault, cells: dict[int, Cells]) -> list[Row]:
     with vault._reading() as connection:
         places = connection.execute(sa.select(tables.places).where(tables.places.c.until.is_(None))).mappings().all()
         keys = dict(tuple(row) for row in connection.execute(sa.select(tables.records.c.id, tables.records.c.key)))
-    return [
-        Row(cells[place["cohort"]], keys.get(place["holder"]), f"place {place['id']}")
-        for place in places
-        if place["since"] > 0
-    ]
+    return [Row(cells[place["cohort"]], keys.get(place["holder"]), f"place {place['id']}") for place in places]

@@ -121,7 +121,7 @@ def listed(complaints: list[str]) -> str:
 FLIPPED = [pytest.param(1, 60), *(pytest.param(seed, 600, marks=pytest.mark.slow) for seed in (2, 3, 4, 5))]
 
 
-@pytest.mark.parametrize(("seed", "several"), FLIPPED)
+@pytest.mark.parametrize(("seed", "count"), FLIPPED)
 def test_a_flipped_byte_is_never_served_in_silence(whole: Path, tmp_path: Path, seed: int, count: int) -> None:
     damage, rng = Damage(whole, tmp_path), np.random.default_rng(seed)
     used = np.flatnonzero(np.frombuffer(damage.bytes, np.uint8))  # most of the rest is empty room

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.boxes.costs import box_costs
+from shoal.boxes.costs import column_costs
+from shoal.boxes.costs.tables import ColumnCosts
 from shoal.boxes.geometry import group_boxes
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
@@ -161,9 +163,15 @@ class Table:
 
     def losses(self, lo: Codes, hi: Codes) -> Floats:
         """What somebody loses by being published as each of these boxes."""
-        weights = np.array([book.column.weight for book in self.records.books])
-        losses: Floats = box_costs(self.records.books, self.measure, lo, hi) @ weights
+        losses = np.zeros(len(lo))
+        for j, (weight, costs) in enumerate(self._costs):
+            losses += weight * costs.of(lo[:, j], hi[:, j])
         return losses
+
+    @cached_property
+    def _costs(self) -> list[tuple[float, ColumnCosts]]:
+        """The weight and the costs of each column: asked for again and again, and dear to make."""
+        return [(book.column.weight, column_costs(book, self.measure)) for book in self.records.books]
 
 
 def _row_numbers(table: pa.Table, rows: int) -> Longs:

@@ -15,7 +15,7 @@ from shoal.cohorts.vacancies import fill_vacancies
 from shoal.progress import SILENT, Progress
 
 FORMING = 1.5  # times the average: what people of a new cohort may lose
-JOINING = 2.25  # times the average: what a newcomer to a vacancy may lose, and cost the others
+JOINING = 2.0  # times the average: what a newcomer to a vacancy may lose, and cost the others
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def next_places(
     Guarantee: that of the package. Whoever has no place in what is returned waits.
     """
     places = places.without_dead_cohorts()
-    places = part(table, places, next_cohort, policy.average, policy.method, policy.seed)
+    places = part(table, places, next_cohort, policy.average)
     next_cohort = max(next_cohort, int(places.cohorts.max(initial=-1)) + 1)
     progress.stage("filling vacancies")
     newcomers = np.array([one for one in _waiting(table, places).tolist() if one not in pasts], np.int64)

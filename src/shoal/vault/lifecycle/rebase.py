@@ -24,6 +24,7 @@ from shoal.schema import PUBLISHED, Role, Schema
 from shoal.vault.facts import Rebased
 from shoal.vault.releases import snapshots
 from shoal.vault.releases.history import last_release
+from shoal.vault.releases.placed import last_safe_version
 from shoal.vault.state.epoch import Epoch, read_epoch
 from shoal.vault.state.originals import originals
 from shoal.vault.state.passthrough import encode
@@ -85,19 +86,20 @@ def refuse_break(connection: sa.Connection, row: Mapping[str, Any], where: str, 
 def end_places(saving: Saving) -> None:
     """No release to come shows the places of now; those that some have shown keep what they say."""
     connection, places, records = saving.connection, tables.places, tables.records
+    last = last_safe_version(connection)
     names = ("id", "holder", "carried", "since")
     rows = [
         row for some in chunks(connection, places, names, places.c.until.is_(None)) for row in zip(*some, strict=True)
     ]
-    never = [number for number, _, _, since in rows if not since]
+    never = [number for number, _, _, since in rows if since > last]
     holders = np.array(
-        [holder for _, holder, text, since in rows if since and text is None and holder is not None], np.int64
+        [holder for _, holder, text, since in rows if since <= last and text is None and holder is not None], np.int64
     )
     says: dict[int, str] = dict(rows_among(connection, records, ("id", "carried"), "id", holders))
     ended = [
         (number, None, text if text is not None or holder is None else says[holder], saving.version)
         for number, holder, text, since in rows
-        if since
+        if since <= last
     ]
     saving.store.delete(connection, places, "id", np.array(never, np.int64))
     saving.store.update(connection, places, ("id", "holder", "carried", "until"), ended)

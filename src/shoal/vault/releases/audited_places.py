@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal.audit import History, Shown
 from shoal.schema import Role
 from shoal.vault.releases.history import place_texts, places_at
+from shoal.vault.releases.placed import last_safe_version
 from shoal.vault.releases.prepare import Publication
 from shoal.vault.state.epoch import Epoch
 from shoal.vault.state.passthrough import from_texts
@@ -76,8 +77,9 @@ def _classes(units: _Units, ids: Longs, cohorts: Longs) -> Longs:
 
 
 def _stored(connection: sa.Connection, epoch: Epoch, where: str) -> _Units:
+    shown = tables.places.c.since <= last_safe_version(connection)
     columns: list[list[Any]] = [[], [], [], []]
-    for some in chunks(connection, tables.places, ("id", "cohort", "holder", "person"), tables.places.c.since > 0):
+    for some in chunks(connection, tables.places, ("id", "cohort", "holder", "person"), shown):
         for column, values in zip(columns, some, strict=True):
             column.extend(values)
     ids, cohorts, holders, persons = columns

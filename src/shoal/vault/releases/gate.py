@@ -12,6 +12,7 @@ from shoal.progress import Progress
 from shoal.release.manifest import Manifest
 from shoal.vault.releases.audited import audit_vault
 from shoal.vault.releases.history import last_release
+from shoal.vault.releases.placed import last_safe_version
 from shoal.vault.releases.prepare import Publication
 from shoal.vault.store import tables
 from shoal.vault.store.rows import as_json
@@ -50,7 +51,8 @@ def hold_against_history(
 def refuse_leaving_safe(connection: sa.Connection, where: str) -> None:
     """Releases that are safe together stay so, unless a new epoch begins that says otherwise."""
     places = tables.places
-    if connection.scalar(sa.select(places.c.id).where(places.c.until.is_(None), places.c.since > 0).limit(1)) is None:
+    shown = places.c.until.is_(None), places.c.since <= last_safe_version(connection)
+    if connection.scalar(sa.select(places.c.id).where(*shown).limit(1)) is None:
         return
     raise ParameterError(
         "the releases of this vault are safe together; one that is made otherwise would undo that.",

@@ -133,7 +133,7 @@ def shown_by(connection: sa.Connection, row: Mapping[str, Any]) -> Members:
 
 def _places_at(version: int) -> tuple[sa.ColumnElement[bool], ...]:
     places = tables.places
-    return places.c.since > 0, places.c.since <= version, sa.func.coalesce(places.c.until, int(FOREVER)) > version
+    return places.c.since <= version, sa.func.coalesce(places.c.until, int(FOREVER)) > version
 
 
 def places_at(connection: sa.Connection, version: int) -> Members:

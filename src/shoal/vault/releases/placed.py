@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -26,10 +26,12 @@ from shoal.schema import Role
 from shoal.vault.state.epoch import Epoch
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.state.places import former_rows
-from shoal.vault.state.republication import Republication
+from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.store import tables
-from shoal.vault.store.integrity import check_part
+from shoal.vault.store.checksums import adjusted, checksum
+from shoal.vault.store.integrity import check_part, compare_checksum, stored_sums
 from shoal.vault.store.queries import chunks, rows_among
+from shoal.vault.store.vault_row import vault_row
 
 Formers = Sequence[tuple[str, int, int]]  # hash, place, moved
 
@@ -59,18 +61,18 @@ class Placed:
     pasts: dict[int, Past]  # of records without a place
     stale: int  # places whose holders say something else by now, that is not sensitive
     unknown_past: bool  # there are releases from before places were kept
+    last_safe: int  # the version of the last `safe` release; 0: there is none
 
 
 def placed(connection: sa.Connection, live: LivePartition, epoch: Epoch, choice: Republication, where: str) -> Placed:
     """What the vault says of its places, checked."""
-    for part in ("places", "formers"):
-        check_part(connection, part, where)
+    check_part(connection, "formers", where)
     alive = live.alive()
     records = live.records()
     ids = live.ids[alive].astype(np.int64)
     key_of_slot = {slot: key for key, slot in live.keys.items()}
     keys = [key_of_slot[slot] for slot in alive.tolist()]
-    stored = _read(connection)
+    stored = _read(connection, where)
     texts = [text for text in stored.carried if text is not None]
     kept = from_texts(texts, epoch.passthrough, where)
     reference = _now(records, live)
@@ -86,25 +88,36 @@ def placed(connection: sa.Connection, live: LivePartition, epoch: Epoch, choice:
     releases = tables.releases
     shown = connection.scalar(sa.select(releases.c.number).where(releases.c.done.is_(True)).limit(1)) is not None
     unknown = shown and not len(places)
-    return Placed(table, places, stored, keys, ids, moved, pasts, int(changed.sum()), unknown)
+    last = last_safe_version(connection)
+    return Placed(table, places, stored, keys, ids, moved, pasts, int(changed.sum()), unknown, last)
 
 
-def _read(connection: sa.Connection) -> Stored:
-    names = ("id", "cohort", "holder", "carried", "person", "tainted", "since")
-    living = tables.places.c.until.is_(None)
-    columns: list[list[object]] = [[] for _ in names]
-    for some in chunks(connection, tables.places, names, living):
+def last_safe_version(connection: sa.Connection) -> int:
+    """The version of the last release that shows places: it shows those that are not younger. 0: there is none."""
+    releases = tables.releases
+    safe = releases.c.republication == SAFE, releases.c.done.is_(True)
+    return int(connection.scalar(sa.select(sa.func.max(releases.c.version)).where(*safe)) or 0)
+
+
+def _read(connection: sa.Connection, where: str) -> Stored:
+    """All places that have not ended, checked with all others."""
+    columns: list[list[Any]] = [[] for _ in tables.PLACE]
+    found = 0
+    for some in chunks(connection, tables.places, tables.PLACE):
+        found = adjusted(found, added=checksum(*some))
         for column, values in zip(columns, some, strict=True):
             column.extend(values)
-    ids, cohorts, holders, carried, people, tainted, since = columns
+    compare_checksum(where, stored_sums(vault_row(connection, where)), "places", found, "places")
+    ids, cohorts, holders, carried, people, tainted, since, until = columns
+    living = np.array([end is None for end in until], bool)
     return Stored(
-        np.array(ids, np.int64),
-        np.array(cohorts, np.int64),
-        np.array([GHOST if holder is None else holder for holder in holders], np.int64),
-        carried,  # type: ignore[arg-type]  # texts
-        np.array(people, np.int64),
-        np.array(tainted, bool),
-        np.array(since, np.int64),
+        np.array(ids, np.int64)[living],
+        np.array(cohorts, np.int64)[living],
+        np.array([GHOST if holder is None else holder for holder in holders], np.int64)[living],
+        [text for text, lives in zip(carried, living.tolist(), strict=True) if lives],
+        np.array(people, np.int64)[living],
+        np.array(tainted, bool)[living],
+        np.array(since, np.int64)[living],
     )
 
 

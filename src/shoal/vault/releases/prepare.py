@@ -76,11 +76,20 @@ def prepare(
         warn_of_keys(live.records(), strict=strict)
         kept = placed(connection, live, state.epoch, choice, store.where) if choice.keeps_places else None
         if choice.mode != SAFE or kept is None:
-            refuse_obstacles(live.partition().obstacles(), store.where)
-            shown = _records(state, connection)
+            shown = _records(state, connection, store.where)
             placement = None
         else:
-            placement = safe_places(connection, state, kept, choice, number, published, progress, switching=switching)
+            placement = safe_places(
+                connection,
+                state,
+                kept,
+                choice,
+                number,
+                published,
+                progress,
+                switching=switching,
+                unchanged=unchanged and not switching,
+            )
             shown = _places(state, kept, placement, store.where)
     key = new_shuffle_key()
     release = released(
@@ -126,7 +135,7 @@ def prepare(
     labels = _labels(release, np.unique(shown.groups), state.epoch.schema.quasi_identifiers)
     if kept is not None and placement is None:
         (classes,) = class_numbers(labels)
-        placement = audited_places(kept, classes[labels.at(shown.groups)], choice)
+        placement = audited_places(kept, classes[labels.at(shown.groups)], choice, state.version)
     return Publication(release, row, labels, shown, state, choice, placement)
 
 
@@ -157,7 +166,7 @@ def refuse_obstacles(obstacles: Sequence[str], where: str) -> None:
         )
 
 
-def _records(state: State, connection: sa.Connection) -> Shown:
+def _records(state: State, connection: sa.Connection, where: str) -> Shown:
     """Every record, in the group that it has."""
     live, epoch, log = state.live, state.epoch, tables.batches.c
     loss = float(connection.scalar(sa.select(log.loss).where(log.version == state.version)) or 0.0)
@@ -165,8 +174,9 @@ def _records(state: State, connection: sa.Connection) -> Shown:
     groups = live.labels[live.alive()].astype(np.int64)
     method = f"{live.settings.static_method}, then {epoch.maintainer}"
     ids = live.ids[live.alive()].astype(np.int64)
-    nobody = np.zeros(0, np.int64)
-    return Shown(ids, records, live.partition(records), groups, nobody, [], epoch.requirements, method, loss)
+    nobody, partition = np.zeros(0, np.int64), live.partition(records)
+    refuse_obstacles(partition.obstacles(), where)
+    return Shown(ids, records, partition, groups, nobody, [], epoch.requirements, method, loss)
 
 
 def _places(state: State, kept: Placed, placement: Placement, where: str) -> Shown:
@@ -175,8 +185,6 @@ def _places(state: State, kept: Placed, placement: Placement, where: str) -> Sho
     if not len(places):
         refuse_obstacles(state.live.partition().obstacles() or ["nobody may go out yet"], where)
     partition = kept.table.partition(places)
-    if not state.live.partition().publishable:
-        refuse_obstacles([one for one in partition.obstacles() if "closeness" not in one], where)
     loss = float(partition.sizes @ kept.table.losses(partition.lo, partition.hi))
     requirements = replace(state.epoch.requirements, t=None)
     method = f"{state.live.settings.static_method}, in cohorts"

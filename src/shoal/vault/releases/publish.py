@@ -30,7 +30,7 @@ from shoal.release.write import complete_parts, digest_of, discard_parts, has_pa
 from shoal.vault.releases.history import last_release
 from shoal.vault.releases.prepare import Publication
 from shoal.vault.releases.republish import enter_placement, forget_places
-from shoal.vault.releases.snapshots import next_snapshot
+from shoal.vault.releases.snapshots import Snapshot, joined, next_snapshot
 from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.queries import rows_of
@@ -132,7 +132,9 @@ def _enter(store: Store, connection: sa.Connection, publication: Publication) ->
     new_epoch = last is None or last["epoch"] != row["epoch"]
     new = next_snapshot(connection, row["version"], publication.labels, store.where, new_epoch=new_epoch)
     if new is not None:
-        store.insert(connection, tables.classes, tables.CLASSES, [new])
+        same = store.delete(connection, tables.classes, "version", np.array([new.version]))
+        snapshot = new if not same else joined(Snapshot(*same[0]), new, store.where)
+        store.insert(connection, tables.classes, tables.CLASSES, [snapshot])
     placement = publication.placement
     choice = publication.choice
     if placement is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -17,10 +17,10 @@ from shoal.cohorts.first import first_cohorts
 from shoal.cohorts.places import GHOST, NEW, Bools, Longs, Places
 from shoal.cohorts.step import Policy, next_places
 from shoal.progress import Progress
-from shoal.vault.releases.placed import Formers, Placed, waited
+from shoal.vault.releases.placed import Formers, Placed, last_safe_version, waited
 from shoal.vault.releases.unused_labels import forget_groups
 from shoal.vault.state.erased_values import without_domains
-from shoal.vault.state.places import PlaceRow, add_formers
+from shoal.vault.state.places import add_formers
 from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
@@ -43,17 +43,18 @@ class Placement:
     places: Places  # those that it shows, by rising number; new ones have theirs
     choice: Republication
     counts: Counts
-    inserted: list[PlaceRow]
+    inserted: list[tuple[Any, ...]]  # rows of `places`
     held: list[tuple[int, int | None]]  # place, holder
     regrouped: list[tuple[int, ...]]  # place, cohort, tainted
-    entered: list[tuple[int, ...]]  # place, since: the first `safe` release that shows it in this cohort
+    entered: list[tuple[int, ...]]  # place, since: of those that are in another cohort now
     parted: list[tuple[int, ...]]  # as `memberships` has it: in which cohort a place was
     ended: list[tuple[int, int]]  # place, until: nobody of its cohort is left
     formers: Formers
     waiting: list[int]  # numbers of the records that nobody sees
+    last_safe: int  # the version of the last `safe` release before this one
 
 
-def audited_places(placed: Placed, classes: Longs, choice: Republication) -> Placement:
+def audited_places(placed: Placed, classes: Longs, choice: Republication, version: int) -> Placement:
     """After a release that shows every record, in these classes: everybody has a place, and cohorts are atoms."""
     places, n = placed.places, len(placed.table.records)
     seated = np.zeros(n, bool)
@@ -74,7 +75,7 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication) -> Pla
     numbers = np.where(again, choice.next_cohort + np.cumsum(again) - 1, old)
     every = replace(every, cohorts=numbers[atom])
     choice = replace(choice, next_cohort=choice.next_cohort + int(again.sum()))
-    return _written(placed, every, choice, 0, shows_places=False)
+    return _written(placed, every, choice, version)
 
 
 def safe_places(
@@ -87,14 +88,17 @@ def safe_places(
     progress: Progress,
     *,
     switching: bool,
+    unchanged: bool,
 ) -> Placement:
-    """The places of a `safe` release. `switching`: the releases so far were others."""
+    """The places of a `safe` release. `switching`: the releases so far were others; `unchanged`: so is the vault."""
     live, table = state.live, placed.table
     groups = live.labels[live.alive()].astype(np.int64)
     places, pasts = placed.places, placed.pasts
     if switching and len(places):
         places = first_cohorts(table, places, groups)
-    if len(places):
+    if len(places) and unchanged:
+        pass  # what one version shows, every release of it shows
+    elif len(places):
         policy = Policy(
             average=live.loss() / max(1, len(table.records)),
             method=live.settings.static_method,
@@ -109,7 +113,7 @@ def safe_places(
         if placed.unknown_past:
             places = replace(places, tainted=np.ones(len(places), bool))
     choice = replace(choice, next_cohort=max(choice.next_cohort, int(places.cohorts.max(initial=-1)) + 1))
-    return _written(placed, places, choice, state.version, shows_places=True)
+    return _written(placed, places, choice, state.version)
 
 
 def _people(placed: Placed, records: Longs) -> Longs | None:
@@ -117,8 +121,8 @@ def _people(placed: Placed, records: Longs) -> Longs | None:
     return None if people is None else people[records].astype(np.int64)
 
 
-def _written(placed: Placed, places: Places, choice: Republication, version: int, *, shows_places: bool) -> Placement:
-    """The difference to what is stored. `version`: of the release, if it shows places; else 0."""
+def _written(placed: Placed, places: Places, choice: Republication, version: int) -> Placement:
+    """The difference to what is stored. `version`: of the release."""
     stored = placed.stored
     own = places.ids != NEW
     index = np.searchsorted(stored.ids, places.ids[own])
@@ -126,20 +130,20 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
     ids[~own] = choice.next_place + np.arange(int((~own).sum()))
     choice = replace(choice, next_place=choice.next_place + int((~own).sum()))
     holders = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
-    inserted = [
-        PlaceRow(number, cohort, holder, None, person, int(tainted), version, None)
-        for number, cohort, holder, person, tainted in zip(
-            *(column[~own].tolist() for column in (ids, places.cohorts, holders, places.people, places.tainted)),
+    count = int((~own).sum())
+    columns = (ids, places.cohorts, holders, None, places.people, places.tainted.astype(np.int64), version, None)
+    inserted = list(
+        zip(
+            *([one] * count if one is None or isinstance(one, int) else one[~own].tolist() for one in columns),
             strict=True,
         )
-    ]
+    )
     other = holders[own] != stored.holders[index]
     held = list(zip(ids[own][other].tolist(), _or_none(holders[own][other]), strict=True))
     cohorts, since = places.cohorts[own], stored.since[index]
     moved = cohorts != stored.cohorts[index]
     regrouped = moved | (places.tainted[own] != stored.tainted[index])
-    parted = moved & (since > 0)  # what earlier releases show of them is where they were
-    begins = np.where(moved | (since == 0), version, since)
+    parted = moved & (since <= placed.last_safe)  # what earlier releases show of them is where they were
     left = ~np.isin(stored.ids, places.ids)
     seated = np.zeros(len(placed.keys), bool)
     seated[places.holders[places.held]] = True
@@ -151,11 +155,12 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
         inserted=inserted,
         held=held,
         regrouped=_rows(regrouped, ids[own], cohorts, places.tainted[own].astype(np.int64)),
-        entered=_rows(begins != since, ids[own], begins) if shows_places else [],
+        entered=_rows(parted, ids[own], np.full(len(since), version)),
         parted=_rows(parted, -ids[own], since, np.full(len(since), version), stored.cohorts[index]),
         ended=[(number, version) for number in stored.ids[left].tolist()],
         formers=placed.moved,
         waiting=waiting,
+        last_safe=placed.last_safe,
     )
 
 
@@ -176,7 +181,7 @@ def enter_placement(
     store.update(connection, places, ("id", "cohort", "tainted"), placement.regrouped)
     store.update(connection, places, ("id", "since"), placement.entered)
     store.insert(connection, tables.memberships, tables.MEMBERSHIP, placement.parted)
-    _end(store, connection, placement.ended, np.unique(placement.places.cohorts))
+    _end(store, connection, placement.ended, np.unique(placement.places.cohorts), placement.last_safe)
     store.insert(connection, places, tables.PLACE, placement.inserted)
     choice = add_formers(store, connection, placement.choice, placement.formers)
     _wait(store, connection, placement.waiting if safe else [], number, now)
@@ -185,30 +190,34 @@ def enter_placement(
 
 def forget_places(store: Store, connection: sa.Connection) -> None:
     """A vault that looks at each release alone has no use for places, but for those that some have shown."""
-    never = connection.scalars(sa.select(tables.places.c.id).where(tables.places.c.since == 0)).all()
+    places = tables.places
+    new = places.c.since > last_safe_version(connection), places.c.until.is_(None)
+    never = connection.scalars(sa.select(places.c.id).where(*new)).all()
     store.delete(connection, tables.places, "id", np.array(never, np.int64))
     for table in (tables.waiting, tables.formers):
         store.clear(connection, table)
 
 
-def _end(store: Store, connection: sa.Connection, ended: Sequence[tuple[int, int]], living: Longs) -> None:
+def _end(
+    store: Store, connection: sa.Connection, ended: Sequence[tuple[int, int]], living: Longs, last_safe: int
+) -> None:
     """Places of cohorts that nobody is left of: of what releases showed of them, numbers stay, and nothing else.
 
-    `living`: the cohorts that somebody is left of.
+    `living`: the cohorts that somebody is left of. Places that have come since `last_safe` were never shown.
     """
     places, releases = tables.places, tables.releases
     numbers = np.array([number for number, _ in ended], np.int64)
     known = rows_among(connection, places, ("id", "since", "cohort"), "id", numbers)
-    never = {number for number, since, _ in known if not since}
+    never = {number for number, since, _ in known if since > last_safe}
     store.delete(connection, places, "id", np.array(sorted(never), np.int64))
     forgotten = [(number, None, None, until) for number, until in ended if number not in never]
     store.update(connection, places, ("id", "holder", "carried", "until"), forgotten)
     if not forgotten:
         return
-    first = {number: since for number, since, _ in known if since}
+    first = {number: since for number, since, _ in known if number not in never}
     before = rows_among(connection, tables.memberships, ("record_id", "since"), "record_id", -numbers)
     for number, since in before:
-        first[-number] = min(first[-number], since)
+        first[-number] = min(first.get(-number, since), since)
     shown_since = np.array(list(first.values()), np.int64)
     columns = ("number", "version", "erased", "manifest")
     shown = releases.c.republication == SAFE, releases.c.done.is_(True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from shoal.errors import VaultError
 from shoal.vault.store import tables
 from shoal.vault.store.checksums import checksum_of_rows
 from shoal.vault.store.damage import damaged
@@ -118,6 +119,21 @@ def next_snapshot(
     if count > MOST_REPLAYED * len(labels.groups):
         return make_snapshot(version, version, labels)
     return make_snapshot(version, snapshots[0].version, labels.only(changed))
+
+
+def joined(old: Snapshot, new: Snapshot, where: str) -> Snapshot:
+    """One snapshot of a version that two releases are of: one shows groups, and the other cohorts, by other numbers."""
+    first, second = old.labels(where), new.labels(where)
+    if np.isin(first.groups, second.groups).any():
+        raise VaultError(
+            "nothing has changed since the last release, and yet a class would look different.",
+            hint="Publish again after the next change.",
+            file=where,
+        )
+    cells = pa.concat_tables([first.cells, second.cells]).unify_dictionaries().combine_chunks()
+    order = np.argsort(np.concatenate([first.groups, second.groups]), kind="stable")
+    labels = GroupLabels(np.concatenate([first.groups, second.groups])[order], cells.take(pa.array(order)))
+    return make_snapshot(old.version, min(old.base, new.base), labels)
 
 
 def _snapshots_at(connection: sa.Connection, version: int) -> list[Snapshot]:

@@ -89,7 +89,7 @@ def _places(
     if choice.mode != SAFE or last is None or last["republication"] != SAFE:
         return 0, 0, False
     check_part(connection, "places", where)
-    shown = places.c.until.is_(None), places.c.since > 0
+    shown = (places.c.until.is_(None), places.c.since <= last["version"])
     held = connection.scalar(sa.select(sa.func.count(places.c.holder)).where(*shown)) or 0
     every = connection.scalar(sa.select(sa.func.count()).select_from(places).where(*shown)) or 0
     return records - int(held), int(every - held), held > 0

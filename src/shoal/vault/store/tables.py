@@ -199,7 +199,7 @@ places = Table(
     Column("carried", Text),
     Column("person", BigInteger, nullable=False),  # whose it was at first: equal numbers in a cohort, one person
     Column("tainted", Integer, nullable=False),  # 1: more is known of it than of its cohort
-    Column("since", BigInteger, nullable=False),  # the version of the first `safe` release that shows it
+    Column("since", BigInteger, nullable=False),  # the version of the first release that shows it, in this cohort
     Column("until", BigInteger),  # the version of the first one that does not; null: none yet
     Index("places_holder", "holder"),
 )
