@@ -487,9 +487,9 @@ def _told(column: Column) -> dict[str, object]:
         told["hierarchy"] = nested(rule)
     elif isinstance(rule, FlatValues) and (rule.values is not None or column.hierarchy is not None):
         told["hierarchy"] = "flat" if rule.values is None else {ROOT: list(rule.values)}
-    elif isinstance(rule, IntervalLevels):
+    elif isinstance(rule, IntervalLevels) and column.levels is None:
         told |= {"levels": list(rule.widths), **({"origin": rule.origin} if rule.origin else {})}
-    elif isinstance(rule, DateLevels):
+    elif isinstance(rule, DateLevels) and column.levels is None:
         told["levels"] = list(rule.levels)
     return told
 

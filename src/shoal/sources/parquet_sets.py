@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from shoal.errors import DataError
 from shoal.sources.unicode import checked, checked_names, names_of
@@ -27,10 +26,12 @@ class ParquetSet:
         )
         if not files:
             raise DataError("is a folder, and has no Parquet files.", hint="A table is a file.", file=self.file)
+        import pyarrow.dataset as ds  # loads pandas where that is installed: when it is needed, and not before
+
         try:
             partitioning = ds.partitioning(flavor="hive")
             self._set = ds.dataset(files, format="parquet", partitioning=partitioning, partition_base_dir=str(folder))
-            different = [file for file in files if not self._same(file)]
+            different = [file for file in files if not self._same(file, ds.dataset(file, format="parquet").schema)]
             names = names_of(self._set.schema)
         except (pa.ArrowException, OSError, ValueError, TypeError):
             raise DataError(DAMAGED, file=self.file) from None
@@ -44,9 +45,8 @@ class ParquetSet:
             )
         self.columns = checked_names(names, self.file)
 
-    def _same(self, file: str) -> bool:
+    def _same(self, file: str, own: pa.Schema) -> bool:
         fields = {field.name: field.type for field in self._set.schema}
-        own = ds.dataset(file, format="parquet").schema
         return (
             len(own) > 0
             and all(fields.get(field.name) == field.type for field in own)
