@@ -187,7 +187,9 @@ class _SqlDoor(_Door):
         return table_of(columns, (tuple(row) for row in rows), file)
 
     def _run(self, statement: str, **options: Any) -> Any:
-        # exec_driver_sql: a colon or a percent sign in a query is its own.
+        # exec_driver_sql: a colon in a query is its own, and so is a percent sign, which psycopg wants twice.
+        if self._engine.dialect.name == "postgresql":
+            statement = statement.replace("%", "%%")
         return self._connection.execution_options(**options).exec_driver_sql(statement)
 
     def close(self) -> None:
