@@ -57,6 +57,8 @@ def suggested(wanted: Wanted) -> str:
         len(value) > 2 and value.startswith("0") for value in values
     ):
         return "prefix"  # numbers have no leading zeros
+    if len(values) <= FEW and all(value.isdigit() and len(value) == len(values[0]) > 3 for value in values):
+        return "prefix"  # a few long numbers of one length are codes: 47906, 47907
     if all(map(_is_number, values)):
         return "widths" if wanted.widths is not None or len(values) > FEW else "frequency"
     if _form_of_days(values) is not False:
