@@ -22,6 +22,7 @@ from shoal.records.encode import Records, encode
 from shoal.records.reading import read_for
 from shoal.release.making import released
 from shoal.schema import Schema
+from shoal.views import counted, table_html
 
 WORTH_REPEATING = 2.0  # seconds: what takes less is run twice, because the first run loads the kernels
 
@@ -37,7 +38,7 @@ class Trial(NamedTuple):
     measures: Mapping[str, float]  # the holder's: see docs/measures.md
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """All trials, by k and then in the order of the methods."""
 
@@ -52,6 +53,27 @@ class Comparison:
             "measure": self.measure,
             "trials": [{**trial._asdict(), "measures": dict(trial.measures)} for trial in self.trials],
         }
+
+    def __repr__(self) -> str:
+        best = {k: min((one for one in self.trials if one.k == k), key=self._loss) for k in self._ks}
+        told = "; ".join(f"k = {k}: {one.method} loses least" for k, one in best.items())
+        return f"<Comparison of {counted(len(self.trials), 'trial')} on {counted(self.records, 'record')}; {told}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = [
+            (one.method, one.k, f"{one.measures['il_share']:.2%}", one.groups, one.largest, f"{one.seconds:.2f}")
+            for one in self.trials
+        ]
+        heads = ("method", "k", "loss", "groups", "largest", "seconds")
+        return table_html(repr(self).strip("<>"), heads, rows)
+
+    @property
+    def _ks(self) -> list[int]:
+        return list(dict.fromkeys(one.k for one in self.trials))
+
+    def _loss(self, one: Trial) -> float:
+        return one.measures.get(self.measure, one.measures["il"])
 
 
 def compare(

@@ -11,6 +11,13 @@ from contextvars import ContextVar
 class Progress:
     """Receives what long work reports. This one says nothing; subclass it to show something."""
 
+    @staticmethod
+    def shown() -> Progress:
+        """One that shows a bar: on the page of a notebook, or in a terminal."""
+        from shoal.progress_bars import Shown
+
+        return Shown()
+
     def stage(self, name: str, total: int | None = None) -> None:
         """Work of this kind begins; `total` is how many steps it will take, if that is known."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
 import re
@@ -15,10 +16,16 @@ from itertools import pairwise
 from pathlib import Path
 
 from shoal.addresses import A_PATH, may_be_address
-from shoal.errors import SchemaError, one_of, shown
-from shoal.hierarchies import DateLevels, Hierarchy, IntervalLevels
+from shoal.errors import SchemaError, ShoalWarning, one_of, shown
+from shoal.files import write_text
+from shoal.hierarchies import ROOT, DateLevels, FlatValues, Hierarchy, IntervalLevels
+from shoal.hierarchies.arx_project import read_project
+from shoal.hierarchies.declared import DeclaredTree, nested
 from shoal.inference import propose
 from shoal.roles import ColumnType, Role
+from shoal.sources.encodings import checked_encoding
+from shoal.sources.numbers import DECIMALS, THOUSANDS, NumberForm
+from shoal.toml_text import tables_in_toml, value_in_toml
 
 LARGEST_NUMBER = 1e300
 RIGHT_FILE = "docs/schema.md says what a schema looks like. Is it the right file?"
@@ -32,7 +39,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "generalize": ("ancestor", "set"),
     "distance": ("equal", "ordered", "hierarchical"),
 }
+WINSORIZED = "winsorized"  # the domain is what the middle 98 % of the records span
 MAY_BE_UNSAID = ("type", "distance")
+ENTRIES = ("columns", "missing", "header", "encoding", "decimal", "thousands", "sheet")  # of a schema
 
 
 # What kind of value a field holds, and how to say so.
@@ -41,10 +50,13 @@ KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "levels": ((list, tuple), "a list"),
     "origin": ((int, float), "a number"),
     "min_level": ((int,), "a whole number of at least 0"),
-    "domain": ((list, tuple), "[smallest, largest]"),
+    "domain": ((list, tuple, str), '[smallest, largest], or "winsorized"'),
     "weight": ((int, float), "a number of at least 0"),
     "format": ((str,), 'a text such as "%d.%m.%Y"'),
     "bins": ((list, tuple), "a list of the values at which a new bin begins, in ascending order"),
+    "missing": ((list, tuple), "a list of texts"),
+    "decimal": ((str,), "one of " + ", ".join(map(repr, DECIMALS))),
+    "thousands": ((str,), "one of " + ", ".join(map(repr, THOUSANDS))),
 }
 
 
@@ -62,11 +74,14 @@ class Column:
     levels: Sequence[float | str] | None = None
     origin: float = 0
     min_level: int = 0
-    domain: Sequence[float | date | str] | None = None
+    domain: Sequence[float | date | str] | None = None  # or the text "winsorized"
     weight: float = 1.0
     on_unknown: str = "error"
     generalize: str = "ancestor"
     format: str | None = None
+    missing: Sequence[str] = ()
+    decimal: str | None = None
+    thousands: str | None = None
     bins: Sequence[float | date | str] | None = None
     distance: str | None = None
     grower: Hierarchy | None = field(init=False)  # what the fields above describe; None: tight intervals
@@ -91,6 +106,16 @@ class Column:
         _check_generalization(self)
         put(self, "grower", _hierarchy(self))
         _check_sensitive(self)
+        _check_texts(self)
+
+    @property
+    def number_form(self) -> NumberForm:
+        """How its numbers are written in text."""
+        return NumberForm(self.decimal or ".", self.thousands)
+
+    def texts_missing(self, of_the_table: Sequence[str]) -> tuple[str, ...]:
+        """The texts that mean "no value" here: those of the table, and its own."""
+        return tuple(dict.fromkeys((*of_the_table, *self.missing)))
 
 
 def _check_numbers(column: Column) -> None:
@@ -105,12 +130,31 @@ def _check_numbers(column: Column) -> None:
             "domain is for numeric and date columns.",
             hint="The domain of a category is its hierarchy's leaves.",
         )
+    if isinstance(column.domain, str):
+        if column.domain != WINSORIZED:
+            raise SchemaError(f"domain must be {KINDS['domain'][1]}. Got {shown(column.domain)} instead.")
+        return
     bounds = _points(column, "domain")
     if bounds is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:  # type: ignore[operator]  # both are of one kind
         wanted = "two dates" if column.type == ColumnType.DATE else "two numbers"
         raise SchemaError(
             f"domain must be {KINDS['domain'][1]}, {wanted} in order. Got {shown(column.domain)} instead."
         )
+
+
+def _check_texts(column: Column) -> None:
+    """How texts are read: what is missing, and how numbers are written."""
+    if not all(isinstance(text, str) for text in column.missing):
+        raise SchemaError("missing must be a list of texts.", values=column.missing)
+    object.__setattr__(column, "missing", tuple(column.missing))
+    for name, known in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
+        given = getattr(column, name)
+        if given is not None and given not in known:
+            raise SchemaError(f"{name} must be {KINDS[name][1]}. Got {shown(given)} instead.")
+        if given is not None and column.type != ColumnType.NUMERIC:
+            raise SchemaError(f"{name} is for numeric columns.")
+    if column.thousands is not None and column.thousands == (column.decimal or "."):
+        raise SchemaError("decimal and thousands must be two different signs.")
 
 
 def _points(column: Column, name: str) -> Sequence[float | date | str] | None:
@@ -243,14 +287,23 @@ class Schema:
         *,
         missing: Iterable[str] = ("",),
         header: bool | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        sheet: str | None = None,
         source: str | None = None,
     ) -> None:
         """`missing`: the texts that mean "no value" (an empty cell always does).
 
-        `header=False`: CSV files have no header, and their columns come in the order of the schema. `source`: for
-        messages.
+        `header=False`: CSV files have no header, and their columns come in the order of the schema. `encoding`: of text
+        files, else as it is found. `decimal`, `thousands`: how numbers are written, in all numeric columns that do not
+        say otherwise. `sheet`: of a workbook that has several. `source`: for messages.
         """
         self.source = source
+        self.encoding = None if encoding is None else checked_encoding(encoding, source)
+        if sheet is not None and not isinstance(sheet, str):
+            raise SchemaError("sheet must be the name of a sheet.", file=source)
+        self.sheet = sheet
         if header not in (None, True, False):
             raise SchemaError(f"header must be true or false. Got {shown(header)} instead.", file=source)
         self.header = header
@@ -264,13 +317,36 @@ class Schema:
             name: given if isinstance(given, Column) else _column(name, given, source)
             for name, given in columns.items()
         }
+        self._write_numbers(decimal, thousands)
         for role in (Role.KEY, Role.PERSON):
             if len(self.names(role)) > 1:
                 raise SchemaError(f"only one column can be the {role}: {self.names(role)}.", file=source)
 
+    def _write_numbers(self, decimal: str | None, thousands: str | None) -> None:
+        """What is said of all numbers holds for every numeric column that says nothing of its own."""
+        for name, column in self.columns.items():
+            if column.type != ColumnType.NUMERIC or column.decimal is not None or column.thousands is not None:
+                continue
+            told = copy.copy(column)
+            object.__setattr__(told, "decimal", decimal)
+            object.__setattr__(told, "thousands", thousands)
+            try:
+                _check_texts(told)
+            except SchemaError as error:
+                raise SchemaError(error.message, file=self.source) from None
+            self.columns[name] = told
+
     @classmethod
-    def load(cls, path: str | Path) -> Schema:
-        """Read a TOML file. Paths of hierarchies are relative to that file."""
+    def load(cls, path: str | Path | Mapping[str, object]) -> Schema:
+        """Read a TOML file; paths of hierarchies are relative to that file.
+
+        What such a file holds may be given as a mapping, or the columns alone. Of a project of ARX (`.deid`) roles,
+        types and hierarchies are taken; a warning says what is not.
+        """
+        if isinstance(path, Mapping):
+            return cls._from_content(path)
+        if Path(path).suffix.lower() == ".deid":
+            return cls._from_arx(Path(path))
         if may_be_address(path):
             raise SchemaError("a schema is a file, and this looks like the URL of a database.", hint=A_PATH)
         path = Path(path)
@@ -286,24 +362,83 @@ class Schema:
             raise SchemaError("the schema is nested too deeply to be one.", hint=RIGHT_FILE, file=str(path)) from None
         except OSError as problem:
             raise SchemaError(f"the schema cannot be read: {problem.strerror}.", file=str(path)) from None
-        known = ["columns", "missing", "header"]
-        unknown = sorted(set(content) - set(known))
+        unknown = sorted(set(content) - set(ENTRIES))
         if unknown:
-            raise _unknown_entry(unknown, known, path)
+            raise _unknown_entry(unknown, ENTRIES, path)
         columns = content.get("columns", {})
         for given in columns.values() if isinstance(columns, dict) else ():
             if isinstance(given, dict) and isinstance(given.get("hierarchy"), str) and given["hierarchy"] != "flat":
                 given["hierarchy"] = path.parent / given["hierarchy"]
-        return cls(columns, missing=content.get("missing", ()), header=content.get("header"), source=str(path))
+        return cls(**{**content, "columns": columns}, source=str(path))
 
     @classmethod
-    def infer(cls, table: object, *, header: bool | None = None) -> Schema:
+    def _from_content(cls, content: Mapping[str, object]) -> Schema:
+        """`{"columns": {…}, "missing": […]}`, or the columns alone."""
+        inside = content.get("columns")
+        whole = isinstance(inside, Mapping) and "role" not in inside and set(content) <= set(ENTRIES)
+        return cls(**content) if whole else cls(content)  # type: ignore[arg-type]  # both check what they get
+
+    @classmethod
+    def _from_arx(cls, path: Path) -> Schema:
+        project = read_project(path)
+        for note in project.notes:
+            warnings.warn(f"{path}: {note}.", ShoalWarning, stacklevel=3)
+        columns = {
+            name: {**told, **({"hierarchy": Hierarchy(project.trees[name])} if name in project.trees else {})}
+            for name, told in project.columns.items()
+        }
+        return cls(columns, source=str(path))
+
+    def to_toml(self) -> str:
+        """The schema as a file, hierarchies inside it: whoever loads it has the same schema."""
+        lines = []
+        entries = {
+            "missing": [text for text in self.missing if text],
+            "header": self.header,
+            "encoding": self.encoding,
+            "sheet": self.sheet,
+        }
+        lines += [f"{name} = {value_in_toml(value)}" for name, value in entries.items() if value not in (None, [])]
+        for name, column in self.columns.items():
+            lines += [*([""] if lines else []), *tables_in_toml(("columns", name), _told(column))]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write it as a TOML file, whole or not at all."""
+        if may_be_address(path):
+            raise SchemaError("a schema is written to a file, and this looks like the URL of a database.", hint=A_PATH)
+        write_text(self.to_toml(), Path(path), force=force)
+        return Path(path)
+
+    @classmethod
+    def infer(
+        cls, table: object, *, header: bool | None = None, encoding: str | None = None, sheet: str | None = None
+    ) -> Schema:
         """A first guess at the schema of a table, to be looked over: see `shoal.inference`.
 
-        `header`: whether the first line of a CSV names the columns; needed if the file leaves that open.
+        `header`: whether the first line of a CSV names the columns; needed if the file leaves that open. `encoding`,
+        `sheet`: as for `shoal.read`.
         """
-        proposal = propose(table, header=header)
-        return cls(proposal.columns(), missing=proposal.missing, header=proposal.header)
+        proposal = propose(table, header=header, encoding=encoding, sheet=sheet)
+        columns = proposal.columns()
+        for described in columns.values():
+            if "hierarchy" in described:  # it lies beside the table
+                described["hierarchy"] = Path(str(table)).parent / str(described["hierarchy"])
+        return cls(
+            columns,
+            missing=proposal.missing,
+            header=proposal.header,
+            encoding=proposal.encoding,
+            sheet=proposal.sheet,
+        )
+
+    def reading(self, *, encoding: str | None = None, sheet: str | None = None) -> Schema:
+        """The same schema for files that are written in another way than it says."""
+        other = copy.copy(self)
+        if encoding is not None:
+            other.encoding = checked_encoding(encoding)
+        other.sheet = sheet or self.sheet
+        return other
 
     def names(self, *roles: Role) -> list[str]:
         """The columns that have one of these roles, in the schema's order."""
@@ -338,6 +473,25 @@ class Schema:
         )
         heads = "".join(f"<th>{head}</th>" for head in ("column", "role", "type", "hierarchy"))
         return f"<p><b>{escape(repr(self).strip('<>'))}</b></p><table><tr>{heads}</tr>{rows}</table>"
+
+
+def _told(column: Column) -> dict[str, object]:
+    """What a column says, in its own fields: those that differ from the default."""
+    told: dict[str, object] = {}
+    for known in fields(Column):
+        value = getattr(column, known.name)
+        if known.init and known.name != "hierarchy" and value != known.default:
+            told[known.name] = str(value) if known.name in ("role", "type") else value
+    rule = column.grower.rule if column.grower is not None else None
+    if isinstance(rule, DeclaredTree):
+        told["hierarchy"] = nested(rule)
+    elif isinstance(rule, FlatValues) and (rule.values is not None or column.hierarchy is not None):
+        told["hierarchy"] = "flat" if rule.values is None else {ROOT: list(rule.values)}
+    elif isinstance(rule, IntervalLevels) and column.levels is None:
+        told |= {"levels": list(rule.widths), **({"origin": rule.origin} if rule.origin else {})}
+    elif isinstance(rule, DateLevels) and column.levels is None:
+        told["levels"] = list(rule.levels)
+    return told
 
 
 def _not_toml(problem: tomllib.TOMLDecodeError, path: Path) -> SchemaError:
@@ -386,4 +540,4 @@ def _column(name: str, given: Mapping[str, object], source: str | None) -> Colum
         ) from None
 
 
-__all__ = ["CHOICES", "PUBLISHED", "Column", "ColumnType", "Role", "Schema"]
+__all__ = ["CHOICES", "PUBLISHED", "WINSORIZED", "Column", "ColumnType", "Role", "Schema"]

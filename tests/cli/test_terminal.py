@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import shoal
 from shoal.addresses import may_be_address
 from shoal.cli.terminal import Screen, harmless, json_text
 from shoal.vault.store.postgres import Postgres
-from tests.support.commands import run, run_in_terminal
+from tests.support.commands import bare_environment, run, run_in_terminal
 
 ORDERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e", "\u2066", "\u2028", "\r", "\x00", "\x7f", "\u200f"]
 SCHEMA = """
@@ -200,3 +202,25 @@ def test_a_clean_url_is_shown_without_what_opens_doors(url: str, shown: str) -> 
     backend = Postgres(url)
     assert backend.where == shown
     backend.close()
+
+
+def test_lines_and_tables_are_whole_in_a_pipe(tmp_path: Path) -> None:
+    """No line is wrapped and no word is cut where a program reads."""
+    name = "a_rather_long_name_of_a_column_that_nobody_would_want_to_see_cut_in_two_somewhere_in_the_middle"
+    (tmp_path / "t.csv").write_text(f"{name},b\n" + "1,2\n" * 5)
+    (tmp_path / "s.toml").write_text(
+        "".join(f'[columns.{n}]\nrole = "quasi-identifier"\ntype = "numeric"\n' for n in (name, "b"))
+    )
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", "schema", "check", "s.toml", "t.csv"]
+    environment = {**bare_environment(), "COLUMNS": "80"}
+    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    assert name in said
+    assert "…" not in said
+    assert f"Warning: {name} has one value: it tells nothing." in said
+
+
+def test_a_missing_schema_names_what_proposes_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    done = run("anonymize", "t.csv", "-k", "2", "-o", "r.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "shoal schema infer TABLE" in " ".join(done.stderr.split())

@@ -64,6 +64,10 @@ def test_every_python_block_runs(document: Path, tmp_path: Path) -> None:
     for block in blocks(document, "python"):
         done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{block}\n{done.stderr}"
+        prints = [line for line in block.splitlines() if line.startswith("print(")]
+        for line, said in zip(prints, done.stdout.splitlines(), strict=False):
+            if figure := re.search(r"  # (\d+\.\d+): ", line):  # some choices are random: within a twentieth
+                assert float(said) == pytest.approx(float(figure[1]), rel=0.05), line
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

@@ -72,7 +72,7 @@ def test_a_level_may_repeat_a_label_for_the_same_values() -> None:
             "a label of row 2 stands below another one than in row 1",
         ),
         ([("a", "X", "*"), ("a", "Y", "*")], "a second, different path"),
-        ([("a", "X"), ("b", "Y")], "2 roots"),
+        ([("a", "X", "*"), ("b", "Y")], "2 roots"),
         ([("USA", "America", "*"), ("America", "*")], "both a value and a group"),
         ([("a", "", "*")], "empty label"),
         ([("a", "*", "World")], "stands for every value"),

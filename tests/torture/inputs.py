@@ -7,8 +7,10 @@ import os
 import random
 import resource
 import shutil
+import sqlite3
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from typer.testing import CliRunner
@@ -52,6 +54,8 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "verify": ("verify {release} -s schema.toml -k 3", ["towns.csv", "schema.toml", "release"]),
     "measure": ("measure {release} -s schema.toml", ["schema.toml", "release"]),
     "schema infer": ("schema infer {people} -o new.toml", ["people"]),
+    "schema infer --explain": ("schema infer {people} --explain", ["people"]),
+    "hierarchy": ("hierarchy town --in {people} -o new-towns.csv", ["people"]),
     "schema check": ("schema check schema.toml {people}", ["towns.csv", "schema.toml", "people"]),
     "init": ("init new.vault -s schema.toml -k 3 --data {people}", ["towns.csv", "schema.toml", "people"]),
     "insert": ("insert vault {new}", ["new"]),
@@ -59,7 +63,7 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "delete": ("delete vault {leaving}", ["leaving"]),
     "apply": ("apply vault {changes}", ["changes"]),
 }
-FORMATS = (".csv", ".jsonl", ".parquet")
+FORMATS = (".csv", ".jsonl", ".parquet", ".xlsx", ".sqlite")
 
 
 def row(number: int, town: int | None = None) -> str:
@@ -107,6 +111,17 @@ class Desk:
         self._write(f"{name}.jsonl", "".join(json.dumps(record) + "\n" for record in records))
         table = pa.table({name: [record.get(name) for record in records] for name in names})
         pq.write_table(table, self.folder / f"{name}.parquet")
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet(name)
+        for line in lines:
+            sheet.append(line.split(","))
+        book.save(self.folder / f"{name}.xlsx")
+        with sqlite3.connect(self.folder / f"{name}.sqlite") as database:
+            database.execute(f"CREATE TABLE people ({', '.join(names)})")
+            places = ", ".join("?" * len(names))
+            cells = [[record.get(column) for column in names] for record in records]
+            database.executemany(f"INSERT INTO people VALUES ({places})", cells)
+        database.close()
 
     def complaints(self, words: list[str], broken: str, content: bytes) -> list[str]:
         """Run the command, with this in the place of a good file."""

@@ -9,7 +9,7 @@ import typer
 
 import shoal
 from shoal.cli.bars import progress
-from shoal.cli.files import NeutralizeFormulas, Strict, file_path
+from shoal.cli.files import Encoding, NeutralizeFormulas, Sheet, Strict, TableIn, file_path, files_of
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
@@ -20,9 +20,7 @@ from shoal.release.write import check_target, manifest_path
 
 @command
 def anonymize(
-    data: Annotated[
-        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
-    ],
+    data: TableIn,
     schema: Annotated[
         Path,
         typer.Option(
@@ -60,6 +58,8 @@ def anonymize(
         int | None, typer.Option(help="Repeat the random choices of a method; the order of the rows is always new.")
     ] = None,
     bounds: Annotated[bool, typer.Option("--bounds", help="Add _lo and _hi columns to numbers and dates.")] = False,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     strict: Strict = False,
     neutralize_formulas: NeutralizeFormulas = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
@@ -71,8 +71,8 @@ def anonymize(
     Nothing is written unless the independent verifier agrees that every combination of quasi-identifier values occurs
     at least k times, and that every class has the diversity and closeness that were asked for.
     """
-    described = shoal.Schema.load(schema)
-    check_target(output, force=force, sources=[data, *described.files])
+    described = shoal.Schema.load(schema).reading(encoding=encoding, sheet=sheet)
+    check_target(output, force=force, sources=files_of(data, *described.files))
     with progress(as_json=as_json) as bar:
         release = shoal.anonymize(
             data,
@@ -117,6 +117,8 @@ def show(release: shoal.Release, output: Path, *, budget: bool = False) -> None:
         f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
         "0% is the original table, 100% nothing but `*`."
     )
+    for note in release.notes:
+        screen.print(f"  {note[0].upper()}{note[1:]}.", soft_wrap=True, markup=False)
     screen.print(f"Written: {output} and {manifest_path(output)}", soft_wrap=True, markup=False)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import anonymize, checkout, compare, demo, measure, schema, vault, verify, warmup
+from shoal.cli import anonymize, checkout, compare, demo, hierarchy, measure, schema, vault, verify, warmup
 from shoal.cli.streams import lost, watch
 from shoal.cli.usage import Commands
 from shoal.version import __version__
@@ -27,6 +27,7 @@ app.command("anonymize", rich_help_panel=PANEL)(anonymize.anonymize)
 app.command("verify", rich_help_panel=PANEL)(verify.verify)
 app.command("measure", rich_help_panel=PANEL)(measure.measure)
 app.add_typer(schema.app, name="schema", rich_help_panel=PANEL)
+app.command("hierarchy", rich_help_panel=PANEL)(hierarchy.hierarchy)
 app.command("compare", rich_help_panel=PANEL)(compare.compare)
 vault.register(app)
 app.command("warmup", rich_help_panel="This machine")(warmup.warmup)

@@ -10,9 +10,9 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.bars import progress
-from shoal.cli.files import file_path
+from shoal.cli.files import Encoding, Sheet, TableIn, file_path, files_of
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.files import refuse_sources
@@ -26,9 +26,7 @@ BAR, WIDE = 16, 100  # characters of the longest bar; of a screen that has room 
 
 @command
 def compare(
-    data: Annotated[
-        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
-    ],
+    data: TableIn,
     schema: Annotated[
         Path,
         typer.Option(
@@ -52,14 +50,16 @@ def compare(
             metavar="FILE", parser=file_path, help="Draw loss against k and against time: .svg, .png, .html or .json."
         ),
     ] = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Run several methods on a table and show what each loses, and how long it takes. Nothing is published."""
-    described = shoal.Schema.load(schema)
+    described = shoal.Schema.load(schema).reading(encoding=encoding, sheet=sheet)
     if chart is not None:
         check_chart(chart)
-        refuse_sources(chart, [data, *described.files])
+        refuse_sources(chart, files_of(data, *described.files))
     with progress(as_json=as_json) as bar:
         comparison = shoal.compare(
             data,
@@ -108,7 +108,7 @@ def _show(comparison: shoal.Comparison) -> None:
     worst = max(trial.measures["il_share"] for trial in comparison.trials) or 1.0
     shown = [name for name in SHOWN if all(name in trial.measures for trial in comparison.trials)]
     for k in dict.fromkeys(trial.k for trial in comparison.trials):
-        title = f"k = {k}, {number(comparison.records)} records{_bound(comparison, k)}"
+        title = f"k = {k}, {plural(comparison.records, 'record')}{_bound(comparison, k)}"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2 if screen.width >= WIDE else 1, 0, 0))
         table.add_column("method", no_wrap=True)
         table.add_column("IL", no_wrap=True)

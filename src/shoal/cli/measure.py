@@ -11,7 +11,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.files import file_path
-from shoal.cli.screen import AsJson, ShowValues, command, number, print_json, screen
+from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.measures import MEANINGS, RISKS, Report, unique_records
 from shoal.records.reading import read_text
 
@@ -63,12 +63,13 @@ def measure(
         _show_columns(report)
     _show_risks(report)
     for names, rows in found[:10]:
-        screen.print(f"  {number(rows)} rows are unique in {', '.join(names)}", markup=False)
+        unique_rows = f"{number(rows)} {'row is' if rows == 1 else 'rows are'}"
+        screen.print(f"  {unique_rows} unique in {', '.join(names)}", markup=False)
 
 
 def _show_measures(report: Report) -> None:
-    title = f"{number(report.records)} rows in {number(report.classes)} equivalence classes"
-    title += f", {number(report.withheld)} records withheld" if report.withheld else ""
+    title = f"{plural(report.records, 'row')} in {plural(report.classes, 'equivalence class', 'equivalence classes')}"
+    title += f", {plural(report.withheld, 'record')} withheld" if report.withheld else ""
     table = Table(title=f"{title}; the smallest has {report.smallest_class}", title_justify="left")
     table.add_column("measure", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)

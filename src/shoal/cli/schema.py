@@ -10,11 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 import shoal
-from shoal.cli.files import file_path
-from shoal.cli.screen import AsJson, ShowValues, command, messages, number, print_json, screen
+from shoal.cli.asking import ask_about
+from shoal.cli.files import Encoding, Sheet, TableIn, file_path, files_of
+from shoal.cli.screen import AsJson, ShowValues, command, messages, number, plural, print_json, screen
 from shoal.files import refuse_sources, refuse_vaults, write_text
 from shoal.fit import check_fit
-from shoal.inference import propose
+from shoal.inference import Identifying, Proposal, identifying, propose
 
 app = typer.Typer(help="Propose a schema for a table, or hold one against it.", no_args_is_help=True)
 
@@ -22,9 +23,7 @@ app = typer.Typer(help="Propose a schema for a table, or hold one against it.", 
 @app.command("infer")
 @command
 def infer(
-    data: Annotated[
-        Path, typer.Argument(metavar="IN", parser=file_path, help="The table: CSV, Parquet or JSON lines.")
-    ],
+    data: TableIn,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -39,49 +38,97 @@ def infer(
             show_default=False,
         ),
     ] = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    ask: Annotated[bool, typer.Option("--ask", help="Go through the doubtful columns, in a terminal.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show how identifying each column and pair of columns is.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Propose a schema: roles, types and hierarchies, with the reasons as comments. Look it over before you use it."""
-    proposal = propose(data, header=header)
+    proposal = propose(data, header=header, encoding=encoding, sheet=sheet)
+    if ask:
+        ask_about(proposal.doubtful)
+    found = _identifying(data, proposal, header, encoding, sheet) if explain else []
     text = proposal.toml()
     if output is not None:
-        refuse_sources(output, [data])
+        refuse_sources(output, files_of(data))
         refuse_vaults(output)
         write_text(text, output, force=force)
     if as_json:
-        columns = {
-            guess.name: {"role": str(guess.role), "type": str(guess.type) if guess.type else None, "why": guess.why}
-            for guess in proposal.guesses
-        }
-        print_json({"columns": columns, "warnings": proposal.warnings, "output": str(output) if output else None})
+        _print_facts(proposal, found, output)
         return
     if output is None:
         for line in text.removesuffix("\n").split("\n"):
             screen.print(line, markup=False, soft_wrap=True)
     else:
         screen.print(f"Written: {output}. Look it over: nobody but you knows what an attacker may know.", markup=False)
+        if proposal.doubtful and not ask:
+            names = ", ".join(guess.name for guess in proposal.doubtful)
+            screen.print(f"Doubtful: {names}. `--ask` goes through them.", markup=False)
+    if explain:
+        _show(found)
     for warning in proposal.warnings:
         messages.print(f"Warning: {warning}.", markup=False)
+
+
+def _identifying(
+    data: str, proposal: Proposal, header: bool | None, encoding: str | None, sheet: str | None
+) -> list[Identifying]:
+    """Of what would be published; an identifier identifies anyway."""
+    roles = (shoal.Role.QUASI_IDENTIFIER, shoal.Role.SENSITIVE, shoal.Role.INSENSITIVE)
+    names = [guess.name for guess in proposal.guesses if guess.role in roles]
+    return identifying(data, names, ("", *proposal.missing), header=header, encoding=encoding, sheet=sheet)
+
+
+def _print_facts(proposal: Proposal, found: list[Identifying], output: Path | None) -> None:
+    columns = {
+        guess.name: {
+            "role": str(guess.role),
+            "type": str(guess.type) if guess.type else None,
+            "why": guess.why,
+            "sure": str(guess.sure),
+        }
+        for guess in proposal.guesses
+    }
+    facts: dict[str, object] = {"columns": columns, "warnings": proposal.warnings}
+    if found:
+        facts["identifying"] = [one.facts() for one in found]
+    print_json({**facts, "output": str(output) if output else None})
+
+
+def _show(found: list[Identifying]) -> None:
+    table = Table(title="How identifying: records that are the only ones with their values", title_justify="left")
+    table.add_column("columns", overflow="fold")
+    for heading in ("different", "alone", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in found:
+        table.add_row(escape(" × ".join(one.columns)), number(one.different), number(one.alone), f"{one.share:.1%}")
+    screen.print(table)
 
 
 @app.command("check")
 @command
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", parser=file_path, help="The schema (TOML).")],
-    data: Annotated[Path, typer.Argument(metavar="IN", parser=file_path, help="The table that it describes.")],
+    data: TableIn,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
     """Hold a schema against a table, and show the levels of each hierarchy with their counts."""
-    fit = check_fit(data, shoal.Schema.load(schema))
+    fit = check_fit(data, shoal.Schema.load(schema).reading(encoding=encoding, sheet=sheet))
     if as_json:
         print_json(fit.facts())
         return
-    table = Table(title=f"{number(fit.records)} records, {len(fit.columns)} quasi-identifiers", title_justify="left")
+    counted = f"{plural(fit.records, 'record')}, {plural(len(fit.columns), 'quasi-identifier')}"
+    table = Table(title=counted, title_justify="left")
     for heading in ("column", "type", "missing", "levels: different labels, from the values to the root"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for column in fit.columns:
         levels = " < ".join(number(count) for count in column.levels)
         span = f" (from {column.domain[0]} to {column.domain[1]})" if column.domain and show_values else ""

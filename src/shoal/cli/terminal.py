@@ -12,11 +12,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 # Controls (C0, DEL, C1), line and paragraph separators, what changes the direction of writing, halves of characters.
 ORDERS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+WIDEST = 1000  # columns of a table in a file
 NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -39,6 +42,18 @@ def _shown(sign: str) -> str:
 
 class Screen(Console):
     """A console for texts from anywhere. A text is one line; what has several is printed line by line."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """In a pipe or a file lines are as long as they are, and tables as wide; on a terminal words wrap whole."""
+        tables = [one for one in objects if isinstance(one, Table)]
+        for column in (column for table in tables for column in table.columns):
+            column.overflow = "fold"  # all of a word is shown
+        if not self.is_terminal and tables:
+            widest = max(Measurement.get(self, self.options.update(width=WIDEST), table).maximum for table in tables)
+            how.setdefault("width", max(self.width, widest))
+        elif not self.is_terminal:
+            how.setdefault("soft_wrap", True)
+        super().print(*objects, **how)
 
     def render_str(self, text: str, **how: Any) -> Text:
         return super().render_str(harmless(text), **how)

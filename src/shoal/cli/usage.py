@@ -14,6 +14,7 @@ from shoal.cli.terminal import harmless
 
 USAGE: type[Any] = typer.BadParameter.__bases__[0]  # typer may bring its own click
 WORDS = "shoal.words"
+FIRST_SCHEMA = "`shoal schema infer TABLE -o schema.toml` proposes one."
 
 
 class Commands(TyperGroup):
@@ -37,4 +38,6 @@ def _harmless_errors(words: list[str]) -> Iterator[None]:
         yield
     except USAGE as error:
         error.message = harmless(without_addresses(str(error.message), words))
+        if getattr(getattr(error, "param", None), "name", None) == "schema" and not error.message:
+            error.message = FIRST_SCHEMA  # an option that is missing has no message of its own
         raise

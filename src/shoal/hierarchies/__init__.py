@@ -7,14 +7,22 @@ common ancestor of a set of leaves is that of its first and its last.
 
 from __future__ import annotations
 
+import csv
+import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shoal.errors import InternalError
+from shoal.addresses import A_PATH, may_be_address
+from shoal.errors import HierarchyError, InternalError, OutputError
+from shoal.files import write_text
+from shoal.hierarchies.building import Wanted, rows_for
 from shoal.hierarchies.computed import DateLevels, IntervalLevels, PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree, FlatValues, from_csv, from_nested, from_paths
+from shoal.hierarchies.drawing import drawn
 from shoal.hierarchies.tree import ROOT, Tree
+from shoal.sources.gathering import text_of
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,55 @@ class Hierarchy:
     def dates(cls, levels: Sequence[str] = ("month", "year")) -> Hierarchy:
         """Days in calendar periods: `2024-05-17` < `2024-05` < `2024` < `*` (also `quarter`, `decade`)."""
         return cls(DateLevels(tuple(levels)))
+
+    @classmethod
+    def suggest(
+        cls,
+        values: Iterable[object],
+        *,
+        by: str | None = None,
+        widths: Sequence[float] | None = None,
+        groups: int | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Hierarchy:
+        """A tree for the values of a column, which may repeat: how often each occurs plays a part.
+
+        `by` says how; unsaid, the values do: "widths" (round ones, or those in `widths`), "quantiles" (`groups` of
+        about equally many records), "rounding", "dates", "prefix", "suffix", "order" (neighbours in the list
+        `order`), "frequency" (the `groups` most frequent values, others as `other`), "icd-10", "nuts", or "countries"
+        (by UN region and continent; needs `shoal[countries]`).
+
+        >>> print(Hierarchy.suggest([21, 24, 25, 38, 40, 41, 55, 58], widths=[10, 20]).show())
+        * (8 values)
+        ├── [20..39] (4 values)
+        │   ├── [20..29] (3 values)
+        │   └── [30..39] (1 value)
+        └── [40..59] (4 values)
+            ├── [40..49] (2 values)
+            └── [50..59] (2 values)
+        """
+        counts = Counter(text for text in map(text_of, values) if text is not None and text.strip())
+        _, rows = rows_for(by, Wanted(counts, widths, groups, order))
+        return cls(from_paths(rows))
+
+    def rows(self) -> list[list[str]]:
+        """The rows of its file, leaf first. For a hierarchy that lists its values."""
+        if not isinstance(self.rule, DeclaredTree):
+            raise HierarchyError(f"a hierarchy of the kind {self.kind!r} has no values of its own to list.")
+        return [list(reversed(path)) for path in self.rule.paths]
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write it in the format of ARX: a row per value, `leaf;…;root`. Whole or not at all."""
+        if may_be_address(path):
+            raise OutputError("a hierarchy is written to a file, and this looks like a URL.", hint=A_PATH)
+        text = io.StringIO()
+        csv.writer(text, delimiter=";", lineterminator="\n").writerows(self.rows())
+        write_text(text.getvalue(), Path(path), force=force)
+        return Path(path)
+
+    def show(self, *, leaves: bool = False) -> str:
+        """The tree, drawn with lines: groups and how many values each has; `leaves`: the values, too."""
+        return drawn(self.rows(), leaves=leaves)
 
     @property
     def kind(self) -> str:

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from shoal.errors import HierarchyError
+from shoal.hierarchies.arx_rows import as_arx_writes
 from shoal.hierarchies.tree import ROOT, Tree, grow_levels, tree_of
+from shoal.sources.encodings import decoded
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,20 @@ class DeclaredTree:
 def from_csv(path: Path) -> DeclaredTree:
     """Rows `leaf;…;root`, without a header; paths of unequal length are allowed, trailing empty cells ignored."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
     except FileNotFoundError:
         raise HierarchyError("the hierarchy file does not exist.", file=str(path)) from None
-    except UnicodeDecodeError:
-        raise HierarchyError("the hierarchy file is not UTF-8 text.", file=str(path)) from None
     except OSError as problem:
         raise HierarchyError(f"the hierarchy cannot be read: {problem.strerror}.", file=str(path)) from None
+    return from_bytes(content, str(path))
+
+
+def from_bytes(content: bytes, file: str) -> DeclaredTree:
+    """The same, of a file that has been read: UTF-8, UTF-16 or Latin-1."""
+    try:
+        text = decoded(content)
+    except UnicodeDecodeError:
+        raise HierarchyError("the hierarchy file is not UTF-8 text.", file=file) from None
     lines = list(io.StringIO(text, newline=""))  # only line feeds and carriage returns end a line, as in every CSV
     delimiter = max(";", ",", "\t", key=lambda sign: sum(sign in line for line in lines))
     reader = csv.reader(lines, delimiter=delimiter)
@@ -88,13 +97,11 @@ def from_csv(path: Path) -> DeclaredTree:
         return _declared(((reader.line_num, row) for row in reader), "line")
     except HierarchyError as error:
         raise HierarchyError(
-            error.message, hint=error.hint, file=str(path), line=error.line, values=error.sealed()
+            error.message, hint=error.hint, file=file, line=error.line, values=error.sealed()
         ) from None
     except csv.Error:
         pass  # its message may quote the file
-    raise HierarchyError(
-        f"line {reader.line_num} cannot be read as CSV.", hint=FORM, file=str(path), line=reader.line_num
-    )
+    raise HierarchyError(f"line {reader.line_num} cannot be read as CSV.", hint=FORM, file=file, line=reader.line_num)
 
 
 def from_nested(source: Mapping[str, object]) -> DeclaredTree:
@@ -126,6 +133,21 @@ def from_nested(source: Mapping[str, object]) -> DeclaredTree:
     return _declared(enumerate((tuple(reversed(path)) for path in found), start=1), "value")
 
 
+def nested(tree: DeclaredTree) -> dict[str, object]:
+    """The tree as `from_nested` reads it: what has only values below it is a list, a value beside groups is empty."""
+
+    def inside(paths: list[tuple[str, ...]]) -> dict[str, object] | list[str]:
+        below: dict[str, list[tuple[str, ...]]] = {}
+        for path in paths:
+            below.setdefault(path[0], []).append(path[1:])
+        if all(rests == [()] for rests in below.values()):
+            return list(below)
+        return {label: [] if rests == [()] else inside(rests) for label, rests in below.items()}
+
+    made = inside(list(tree.paths))
+    return made if isinstance(made, dict) else {ROOT: made}
+
+
 def _leaves(values: Iterable[object]) -> list[str]:
     """The values of a list as texts; a list in a list is none, and may have no end."""
     if any(isinstance(value, Mapping | list | tuple | set | frozenset) for value in values):
@@ -144,12 +166,8 @@ def _declared(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> DeclaredT
     A label may be a value of somebody's, if the wrong file was given: messages name where it stands, never itself.
     """
     declared = _Declared(unit)
-    for number, row in rows:
-        cells = [cell.strip() for cell in row]
-        while cells and not cells[-1]:
-            cells.pop()
-        if cells:
-            declared.add(number, cells)
+    for number, cells in as_arx_writes(rows):
+        declared.add(number, cells)
     if not declared.paths:
         raise HierarchyError("the hierarchy has no values.")
     if all(len(path) == 1 for path in declared.paths.values()):  # a list of values: suppression only

@@ -21,7 +21,7 @@ from shoal.errors import InternalError
 from shoal.hierarchies import ROOT, DateLevels, IntervalLevels, Tree
 from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree, FlatValues
-from shoal.schema import Column, ColumnType
+from shoal.schema import WINSORIZED, Column, ColumnType
 from shoal.sources.normalize import EPOCH, as_text, day_numbers, plain, refuse
 
 Floats = NDArray[np.float64]
@@ -262,7 +262,11 @@ def _axis_costs(
     whole = column.type == ColumnType.DATE or (not open_ended and bool((bounds == np.rint(bounds)).all()))
     low, high = (first.min(), last.max()) if len(first) else (0.0, 0.0)
     inside = last - first
-    if column.domain is not None:
+    if column.domain == WINSORIZED:
+        # Nobody outside knows the records' own percentiles: those of the different published cells stand for them.
+        if len(first):
+            low, high = np.quantile(first, 0.01, method="higher"), np.quantile(last, 0.99, method="lower")
+    elif column.domain is not None:
         dates = column.type == ColumnType.DATE
         low, high = day_numbers(column.domain) if dates else (float(str(bound)) for bound in column.domain)
         # A fixed interval may stick out of the domain, where there are no values; one wholly outside has its own.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from shoal.views import counted, table_html
 
-@dataclass
+
+@dataclass(repr=False)
 class Report:
     """Measures in total, as a share of the worst case, and per column (as an average per row); risks; what is missing.
 
@@ -38,3 +40,17 @@ class Report:
             "risks": self.risks,
             "omitted": self.omitted,
         }
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.shares['il']:.1%}" if "il" in self.shares else ""
+        withheld = f", {self.withheld} withheld" if self.withheld else ""
+        classes = counted(self.classes, "equivalence class", "equivalence classes")
+        return f"<Report: {counted(self.records, 'row')}{withheld} in {classes}, smallest {self.smallest_class}{loss}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = [
+            (name, f"{total:.6g}", f"{self.shares[name]:.1%}" if name in self.shares else "")
+            for name, total in self.totals.items()
+        ]
+        return table_html(repr(self).strip("<>"), ("measure", "total", "share of the worst case"), rows)

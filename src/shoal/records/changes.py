@@ -7,7 +7,7 @@ the key alone. Whatever is wrong is collected, so that one look mends it all; no
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from shoal.records.encode import carry
 from shoal.records.growing import Grown, grow
 from shoal.records.reading import expected_by
 from shoal.schema import Role, Schema
-from shoal.sources.csv_files import Expected
+from shoal.sources.frames import series_of
 from shoal.sources.naming import refuse_doubtful
 from shoal.sources.normalize import EXACT, as_text, is_text, refuse
 from shoal.sources.opening import open_source
@@ -48,7 +48,7 @@ class ChangeBatch:
         """A table, frame or file with a column `op` (insert, update, delete); without a header, the first one."""
         key_of(schema)
         every = expected_by(schema)
-        expected = Expected({OP: lambda cell: cell.lower() in OPS, **every.tests}, schema.header)
+        expected = replace(every, tests={OP: lambda cell: cell.lower() in OPS, **every.tests})
         opened = open_source(source, expected)
         refuse_doubtful(opened.columns, expected.tests, opened.file)
         table = opened.load(opened.columns)
@@ -123,7 +123,11 @@ def read_keys(schema: Schema, source: object) -> pa.ChunkedArray:
     Without a header a file has the keys alone, or every column of the schema.
     """
     key = key_of(schema)
-    expected = Expected({key: None}, schema.header, orders=([key], list(schema.columns)))
+    series = series_of(source)
+    if series is not None:  # the keys alone
+        return series
+    every = expected_by(schema)
+    expected = replace(every, tests={key: None}, orders=([key], list(schema.columns)))
     opened = open_source(source, expected)
     if key not in opened.columns:
         raise DataError(f"the table has no column {key!r}, which names the records.", file=opened.file, column=key)

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from shoal.errors import HierarchyError, ShoalWarning
 from shoal.hierarchies import ROOT, DateLevels, Hierarchy, IntervalLevels, Tree
 from shoal.hierarchies.computed import Axis, PrefixLevels
-from shoal.schema import Column, ColumnType
+from shoal.schema import WINSORIZED, Column, ColumnType
 from shoal.sources.normalize import EPOCH, NO_VALUE, as_days, as_numbers, as_text, day_numbers, number_text, refuse
 
 Codes = NDArray[np.int32]
 MISSING = 0
+MIDDLE = 0.98  # of the records: what a winsorized domain spans
 LONGEST_CODE = 40  # of a prefix column: every character is a level of its hierarchy
 
 
@@ -71,9 +72,9 @@ def _axis_book(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[
     codes = np.zeros(len(array), np.int32)
     codes[present] = ranks + 1
     texts = axis_texts(axis, column)
-    domain = axis_domain(column, axis)
+    domain = axis_domain(column, axis, np.bincount(ranks, minlength=len(axis)))
     outside = int(((axis < domain[0]) | (axis > domain[1]))[ranks].sum())
-    if outside:
+    if outside and column.domain != WINSORIZED:
         note = (
             f"column {name!r}: {outside} values lie outside its domain; they are kept, and cost at most as much as *."
         )
@@ -93,9 +94,10 @@ def axis_tree(column: Column, axis: Axis, texts: list[str], domain: tuple[float,
 
 def axis_values(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
     """Numbers, or days since 1970-01-01."""
+    missing = column.texts_missing(missing)
     if column.type == ColumnType.DATE:
         return as_days(name, data, missing, column.format).cast(pa.int32()).cast(pa.int64())
-    return as_numbers(name, data, missing)
+    return as_numbers(name, data, missing, column.number_form)
 
 
 def axis_texts(axis: Axis, column: Column) -> list[str]:
@@ -104,7 +106,10 @@ def axis_texts(axis: Axis, column: Column) -> list[str]:
     return [str(value) if isinstance(value, int) else number_text(value) for value in axis.tolist()]
 
 
-def axis_domain(column: Column, axis: Axis) -> tuple[float, float]:
+def axis_domain(column: Column, axis: Axis, counts: NDArray[np.int64]) -> tuple[float, float]:
+    """What losses are measured against. `counts`: how many records have each value of the axis."""
+    if column.domain == WINSORIZED:
+        return middle(axis, counts)
     if column.domain is not None:
         if column.type == ColumnType.DATE:
             low, high = day_numbers(column.domain)
@@ -112,6 +117,15 @@ def axis_domain(column: Column, axis: Axis) -> tuple[float, float]:
             low, high = (float(bound) for bound in column.domain)  # type: ignore[arg-type]  # the schema checked them
         return low, high
     return (float(axis[0]), float(axis[-1])) if len(axis) else (0.0, 0.0)
+
+
+def middle(axis: Axis, counts: NDArray[np.int64]) -> tuple[float, float]:
+    """Where the middle 98 % of the records begin and end."""
+    if not len(axis):
+        return 0.0, 0.0
+    up_to = np.cumsum(counts) / max(1, int(counts.sum()))
+    ends = np.minimum(np.searchsorted(up_to, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]), len(axis) - 1)
+    return float(axis[ends[0]]), float(axis[ends[1]])
 
 
 def _text_book(
@@ -152,10 +166,11 @@ def text_values(
     name: str, column: Column, hierarchy: Hierarchy, data: pa.ChunkedArray, missing: tuple[str, ...]
 ) -> pa.DictionaryArray:
     """Values as the hierarchy's leaves are written: a number by its shortest form, a date by ISO."""
+    missing = column.texts_missing(missing)
     if column.type == ColumnType.DATE:
         array = as_days(name, data, missing, column.format).cast(pa.string())
     elif column.type == ColumnType.NUMERIC:
-        array = as_text(name, as_numbers(name, data, missing), missing)
+        array = as_text(name, as_numbers(name, data, missing, column.number_form), missing)
     else:
         array = as_text(name, data, missing)
     coded = array.dictionary_encode()

@@ -114,9 +114,10 @@ def _check_key(name: str, keys: pa.Array) -> None:
 
 def carry(name: str, column: Column, data: pa.ChunkedArray, missing: tuple[str, ...]) -> pa.Array:
     """A column that is published as it is: decoded (no dictionary comes along), typed if the schema says how."""
+    missing = column.texts_missing(missing)
     match column.type:
         case ColumnType.NUMERIC:
-            return as_numbers(name, data, missing)
+            return as_numbers(name, data, missing, column.number_form)
         case ColumnType.DATE:
             return as_days(name, data, missing, column.format)
         case ColumnType.CATEGORICAL | ColumnType.PREFIX:

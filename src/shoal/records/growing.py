@@ -60,7 +60,7 @@ def restart(book: CodeBook, codes: Codes) -> CodeBook:
     counts = np.bincount(codes, minlength=book.size)
     if book.axis is not None:
         used = book.axis[np.flatnonzero(counts[1:])]
-        domain = axis_domain(book.column, used)
+        domain = axis_domain(book.column, used, counts[1:][counts[1:] > 0])
         tree = axis_tree(book.column, book.axis, book.texts, domain, used)
         return replace(book, domain=domain, counts=counts, tree=tree, fresh=None)
     assert book.tree is not None

@@ -13,6 +13,7 @@ from shoal.schema import PUBLISHED, Column, ColumnType, Role, Schema
 from shoal.sources.csv_files import Expected
 from shoal.sources.naming import refuse_doubtful
 from shoal.sources.normalize import looks_like_a_day, looks_like_a_number
+from shoal.sources.numbers import POINT
 from shoal.sources.opening import ParquetFile, Source, open_source
 
 
@@ -53,15 +54,18 @@ def read_some(schema: Schema, source: object, columns: Sequence[str]) -> tuple[p
 def expected_by(schema: Schema) -> Expected:
     """The columns of a table that the schema describes, all of them."""
     tests = {name: _test(column, schema.missing) for name, column in schema.columns.items()}
-    return Expected(tests, schema.header)
+    return Expected(tests, schema.header, encoding=schema.encoding, sheet=schema.sheet)
 
 
 def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | None:
     """Whether a cell can be a value of this column; None if any text can. What is never published needs no proof."""
     if column.role not in PUBLISHED:
         return lambda cell: True
+    missing = column.texts_missing(missing)
     if column.type == ColumnType.NUMERIC:
-        return lambda cell: cell in missing or looks_like_a_number(cell)
+        form = column.number_form
+        reads = looks_like_a_number if form == POINT else form.fits
+        return lambda cell: cell in missing or reads(cell)
     if column.type == ColumnType.DATE:
         return lambda cell: cell in missing or looks_like_a_day(cell, column.format)
     if column.grower is not None and isinstance(column.grower.rule, DeclaredTree) and column.on_unknown == "error":

@@ -16,6 +16,7 @@ from shoal.privacy.requirements import Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.encode import Records
 from shoal.release.manifest import Manifest, describe_columns, rounded
+from shoal.release.notes import notes_on
 from shoal.release.recode import plain_table, recode
 from shoal.release.release import Release
 from shoal.release.shuffle import new_shuffle_key, shuffled
@@ -87,5 +88,6 @@ def released(
         order=np.flatnonzero(kept)[order],
         public=public,
         holder=cache(lambda: holder_report(records, partition, public, sensitive, least, kept)),
+        notes=notes_on(schema, some.passthrough, partition.labels, partition.privacy.rules, public),
         sources=[str(Path(one).resolve()) for one in [*schema.files, *([] if file is None else [file])]],
     )

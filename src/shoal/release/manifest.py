@@ -14,7 +14,7 @@ from shoal.partition import Partition
 from shoal.privacy import Rule
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
-from shoal.schema import ColumnType, Schema
+from shoal.schema import WINSORIZED, ColumnType, Schema
 from shoal.version import __version__
 
 DIGITS = 4
@@ -120,6 +120,8 @@ def published_domain(book: CodeBook, partition: Partition, j: int) -> list[objec
     Not the hull of the data: an extreme value that is hidden behind `*` must not come out here.
     """
     if book.axis is None:
+        return None
+    if book.column.domain == WINSORIZED:  # its ends are values of somebody
         return None
     if book.column.domain is not None:
         return [bound if isinstance(bound, int | float) else str(bound) for bound in book.column.domain]

@@ -20,6 +20,7 @@ from shoal.release.manifest import Manifest
 from shoal.release.notebook import release_html
 from shoal.release.spreadsheets import for_spreadsheets
 from shoal.release.write import check_target, write_release
+from shoal.sources.extras import needed
 
 Integer = TypeVar("Integer", bound=np.integer)
 
@@ -44,6 +45,7 @@ class Release:
         order: NDArray[np.int64] | None = None,
         holder: Callable[[], Report] | None = None,
         sources: Sequence[str] = (),
+        notes: Sequence[str] = (),
         number: int | None = None,
     ) -> None:
         self.table = table
@@ -54,6 +56,7 @@ class Release:
         self._public = public
         self._holder = holder  # called when it is first asked for
         self._sources = sources  # the files that it was made from
+        self.notes = list(notes)  # what the holder should know of it; not published
 
     @property
     def k(self) -> int:
@@ -137,17 +140,28 @@ class Release:
         write_release(table, facts, path, force=force, drafts=drafts)
         return path
 
+    def to_pandas(self) -> Any:
+        """The published table as a DataFrame of pandas."""
+        needed("pandas", None, "`to_pandas`")
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The published table as a DataFrame of polars."""
+        return needed("polars", None, "`to_polars`").from_arrow(self.table)
+
     def __repr__(self) -> str:
+        rows, classes = self.table.num_rows, self._public.classes
         return (
-            f"<Release{'' if self.number is None else f' {self.number}'}: {self.table.num_rows} rows, "
+            f"<Release{'' if self.number is None else f' {self.number}'}: {rows} {'row' if rows == 1 else 'rows'}, "
             f"{f'{self._public.withheld} withheld, ' if self._public.withheld else ''}k = {self.k}, "
-            f"{self._public.classes} equivalence classes, loss {self._public.shares.get('il', 0):.1%}>"
+            f"{classes} equivalence {'class' if classes == 1 else 'classes'}, "
+            f"loss {self._public.shares.get('il', 0):.1%}>"
         )
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts, and what each column has lost as bars."""
-        return release_html(repr(self).strip("<>"), self._public.columns.get("il", {}))
+        return release_html(repr(self).strip("<>"), self._public.columns.get("il", {}), self.notes)
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle may travel: it carries what the recipient may have, and nothing else.
-        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_sources": ()}
+        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_sources": (), "notes": []}

@@ -1,4 +1,4 @@
-"""CSV files: delimiter and header detected, every cell read as text (what a cell means is the schema's business).
+"""CSV files: encoding, delimiter and header detected, every cell read as text (its meaning is the schema's business).
 
 A reader that guesses wrong publishes the wrong column, so it guesses only on evidence. The first row is the header if
 it holds the expected names. A file has no header if the schema says so, or if its first rows fit, place by place, what
@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from shoal.errors import DataError, ShoalWarning
+from shoal.sources.encodings import UTF8, WESTERN, AsUtf8, blocks_of, is_western, marked
 from shoal.sources.naming import some, surely_names
 from shoal.sources.unicode import NOT_UTF8, broken
 
@@ -46,6 +47,8 @@ class Expected:
     header: bool | None = None
     orders: Sequence[Sequence[str]] = ()
     needs_header: bool = False  # a release has one
+    encoding: str | None = None  # of text files; None: as it is found
+    sheet: str | None = None  # of a workbook; None: its only one
 
     def by_width(self) -> dict[int, list[str]]:
         """The names of columns without a header, by their number."""
@@ -59,6 +62,10 @@ class CsvFile:
         self.file: str | None = str(path)
         self._path = path
         expected = expected or Expected()
+        self.detected = False  # the encoding is a guess
+        self.encoding, self._said = expected.encoding or UTF8, expected.encoding is not None
+        if expected.encoding is None:
+            self._detect()
         sample = self._sample()
         self.delimiter = _delimiter(sample, expected)
         first, self._lines_before_data = self._first_row(sample)
@@ -139,9 +146,23 @@ class CsvFile:
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         """These columns as text, every byte of a cell kept."""
+        table = self._table(columns)
+        if table is None and self._turns_out_western():
+            table = self._table(columns)
+        if table is None:
+            self._explain()
+        self._check_quotes(table.num_rows)
+        if self.detected:
+            right = f'If that is right, say encoding = "{self.encoding}" in the schema.'
+            note = f"{self.file} is not UTF-8, and was read as {self.encoding}. {right}"
+            warnings.warn(note, ShoalWarning, stacklevel=2)
+        return table
+
+    def _table(self, columns: Sequence[str]) -> pa.Table | None:
+        """None if it cannot be read. What Arrow says of it quotes the row."""
         try:
             with self._open() as stream:
-                table = pa_csv.read_csv(
+                return pa_csv.read_csv(
                     stream,
                     read_options=pa_csv.ReadOptions(
                         column_names=self.columns, skip_rows=self._lines_before_data, block_size=1 << 24
@@ -159,12 +180,8 @@ class CsvFile:
                         quoted_strings_can_be_null=False,
                     ),
                 )
-        except (pa.ArrowException, OSError):
-            table = None
-        if table is None:  # outside of the handler: Arrow's message quotes the row
-            self._explain()
-        self._check_quotes(table.num_rows)
-        return table
+        except (pa.ArrowException, OSError, UnicodeError):
+            return None
 
     def _check_names(self, expected: Expected) -> None:
         if any(broken(name) or "\0" in name for name in self.columns):
@@ -181,7 +198,37 @@ class CsvFile:
                 )
 
     def _open(self) -> BinaryIO:
-        return pa.input_stream(str(self._path), compression="detect")
+        """Its text, in UTF-8 whatever the file has."""
+        raw: BinaryIO = pa.input_stream(str(self._path), compression="detect")
+        if self.encoding == UTF8:
+            return raw
+        return io.BufferedReader(AsUtf8(raw, self.encoding), buffer_size=1 << 20)
+
+    def _detect(self) -> None:
+        """The encoding, by the file's first bytes."""
+        try:
+            with pa.input_stream(str(self._path), compression="detect") as stream:
+                start = stream.read(SAMPLE_BYTES)
+        except OSError:
+            raise DataError("the file cannot be read, or is damaged.", file=self.file) from None
+        found = marked(start)
+        if found is None and is_western(iter([start[:-4] if len(start) == SAMPLE_BYTES else start])):
+            found = WESTERN
+        self.detected = found in (WESTERN, "utf-16-le", "utf-16-be")
+        self.encoding = UTF8 if found in (None, "utf-8-sig") else found
+
+    def _turns_out_western(self) -> bool:
+        """A file may have its first umlaut on page two."""
+        if self.encoding != UTF8 or self._said:
+            return False
+        try:
+            with self._open() as stream:
+                western = is_western(blocks_of(stream))
+        except OSError:
+            return False
+        if western:
+            self.encoding, self.detected = WESTERN, True
+        return western
 
     def _sample(self) -> list[str]:
         """The first lines, whole ones."""
@@ -190,8 +237,12 @@ class CsvFile:
                 start = stream.read(SAMPLE_BYTES)
                 while b"\n" not in start and len(start) % SAMPLE_BYTES == 0 and 0 < len(start) < LONGEST_LINE:
                     start += stream.read(SAMPLE_BYTES)
-        except OSError:
-            raise DataError("the file cannot be read, or is damaged.", file=self.file) from None
+        except (OSError, UnicodeError):
+            raise DataError(
+                f"the file cannot be read as {self.encoding} text, or is damaged.",
+                hint="`encoding` in the schema says how it is written." if self.encoding != UTF8 else None,
+                file=self.file,
+            ) from None
         # A line may be cut at the end of the sample, even inside a character: neither is a fault of the file. Nor are
         # broken characters in columns that are never loaded.
         lines = list(io.StringIO(start.decode("utf-8-sig", errors="surrogateescape"), newline=""))
@@ -239,7 +290,7 @@ class CsvFile:
                     line = reader.line_num + 1
                 return
         except UnicodeDecodeError:
-            fault, line = f"the file is {NOT_UTF8}", 0
+            fault, line = f"the file is {NOT_UTF8 if self.encoding == UTF8 else f'not {self.encoding} text'}", 0
         except (csv.Error, OSError):
             fault = f"the quotes do not match in the record that begins in line {line}"
         raise DataError(f"{fault}.", file=self.file, line=line or None)

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from shoal.errors import DataError
+from shoal.sources.memory import announce
 from shoal.sources.unicode import NOT_UTF8, broken, checked, checked_names, names_of
 
 LONGEST_LINE = 1 << 24
+IN_MEMORY = 2  # bytes that the table takes for each byte of the file: all columns are read, identifiers too
 
 
 class JsonLinesFile:
@@ -22,6 +24,7 @@ class JsonLinesFile:
     def __init__(self, path: Path) -> None:
         self.file: str | None = str(path)
         self._path = path
+        announce(str(path), IN_MEMORY * path.stat().st_size, "Saved as Parquet it takes what its columns take.")
         self._table = self._read()
         self.columns = list(self._table.column_names)
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import DataError, row_list
+from shoal.sources.numbers import POINT, NumberForm
 
 EXACT = 2.0**53  # from here on a float no longer tells whole numbers apart
 LARGEST = 1e300  # twice this is still finite
@@ -81,11 +82,13 @@ def number_text(number: float) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def as_numbers(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str]) -> pa.Array:
-    """int64 where every number is whole, else float64; NaN is missing, infinity is refused."""
+def as_numbers(
+    name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str], form: NumberForm = POINT
+) -> pa.Array:
+    """int64 where every number is whole, else float64; NaN is missing, infinity is refused. Text is read by `form`."""
     array = plain(name, column)
     if is_text(array.type):
-        array = _numbers_from_text(name, _without(pc.utf8_trim_whitespace(array), missing))
+        array = _numbers_from_text(name, _without(pc.utf8_trim_whitespace(array), missing), form)
     elif pa.types.is_integer(array.type) or _is_null(array):
         array = _whole(name, array)
     elif pa.types.is_decimal(array.type):
@@ -102,7 +105,7 @@ def as_numbers(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[
 
 
 def as_days(name: str, column: pa.ChunkedArray | pa.Array, missing: Sequence[str], form: str | None) -> pa.Array:
-    """date32; a time of day is dropped. Text is read as YYYY-MM-DD, or by the column's `format`."""
+    """date32; a time of day is dropped. Text is read as YYYY-MM-DD (a time may follow), or by the column's `format`."""
     array = plain(name, column)
     if is_text(array.type):
         array = _days_from_text(name, _without(pc.utf8_trim_whitespace(array), missing), form)
@@ -158,7 +161,9 @@ def looks_like_a_day(text: str, form: str | None) -> bool:
 
 
 def _parse_day(text: str, form: str | None) -> date:
-    return datetime.strptime(text, form).date() if form else date.fromisoformat(text)
+    if form:
+        return datetime.strptime(text, form).date()
+    return datetime.fromisoformat(text).date() if len(text) > len("YYYY-MM-DD") else date.fromisoformat(text)
 
 
 def _is_null(array: pa.Array) -> bool:
@@ -194,11 +199,15 @@ def _whole_if_possible(name: str, array: pa.Array) -> pa.Array:
     return array
 
 
-def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
+def _numbers_from_text(name: str, text: pa.Array, form: NumberForm = POINT) -> pa.Array:
+    if form != POINT:
+        unreadable = _failures(text, form.fits)
+        refuse(name, text, unreadable, f"not a number of the form {form}", f"Mend it, or the form. {NO_VALUE}")
+        text = _each(text, form.plain)
     text = pc.replace_substring_regex(text, r"^\+", "")
     unreadable = _failures(text, looks_like_a_number)
-    commas = bool(pc.any(pc.match_substring_regex(text, r"^-?[0-9]+,[0-9]+$")).as_py())
-    hint = "Write a decimal point, as in 74.4." if commas else "Mend it, or change the column's type."
+    commas = bool(pc.any(pc.match_substring_regex(text, r"^-?[0-9. ]+,[0-9]+$")).as_py())
+    hint = 'Say decimal = "," in the schema.' if commas else "Mend it, or change the column's type."
     refuse(name, text, unreadable, "not a number", f"{hint} {NO_VALUE}")
     plain_decimals = pc.replace_substring_regex(text, r"\.0*$", "")
     if pc.all(pc.match_substring_regex(plain_decimals, WHOLE_TEXT)).as_py():
@@ -210,6 +219,12 @@ def _numbers_from_text(name: str, text: pa.Array) -> pa.Array:
     inexact = pc.and_(inexact, pc.match_substring_regex(plain_decimals, WHOLE_TEXT))
     refuse(name, text, inexact, "too many digits to be kept beside fractions", "Round it, or read it as text.")
     return numbers
+
+
+def _each(text: pa.Array, change: Callable[[str], str]) -> pa.Array:
+    """Every text changed; each distinct one once."""
+    coded = text.dictionary_encode()
+    return pa.array([change(value) for value in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
 
 def _days_from_text(name: str, text: pa.Array, form: str | None) -> pa.Array:

@@ -7,7 +7,6 @@ are never loaded at all.
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +18,18 @@ import pyarrow.parquet as pq
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import DataError
 from shoal.sources.csv_files import CsvFile, Expected
+from shoal.sources.databases import DUCKDB, SQLITE, Address, DatabaseTable, is_table_address, parsed
+from shoal.sources.excel import ExcelFile
+from shoal.sources.frames import frame_of
 from shoal.sources.json_lines import JsonLinesFile
+from shoal.sources.parquet_sets import ParquetSet
+from shoal.sources.statistics_files import READERS, StatisticsFile
 from shoal.sources.unicode import checked, checked_names, names_of
 
 CSV = (".csv", ".tsv", ".txt", ".data")
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+EXCEL = (".xlsx", ".xlsm")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
@@ -58,31 +63,6 @@ class ParquetFile:
         return checked(table, self.file)
 
 
-class Frame:
-    """An Arrow table, or any frame that exports one (pandas, polars, DuckDB, …)."""
-
-    file: str | None = None
-
-    def __init__(self, frame: object) -> None:
-        self._table = frame if isinstance(frame, pa.Table) else _exported(frame)
-        self.columns = checked_names(names_of(self._table), self.file)
-
-    def load(self, columns: Sequence[str]) -> pa.Table:
-        return checked(self._table.select(list(columns)), self.file)
-
-
-def _exported(frame: object) -> pa.Table:
-    try:
-        table = pa.table(frame)
-    except Exception:  # whatever the frame's own library raises: its message may quote the data
-        table = None
-    if table is None:
-        raise DataError(f"a {type(frame).__name__} could not be read as a table.", hint="Does it work by itself?")
-    # pandas sends its row labels along as a column; they are no data of the table.
-    names = checked_names(names_of(table), None)
-    return table.drop_columns([name for name in names if re.fullmatch(r"__index_level_\d+__", name)])
-
-
 def open_source(given: object, expected: Expected | None = None) -> Source:
     """The source behind a path or a frame. `expected` columns help to tell a CSV's header from its first record."""
     source = _open(given, expected)
@@ -101,17 +81,17 @@ def open_source(given: object, expected: Expected | None = None) -> Source:
 
 def _open(given: object, expected: Expected | None) -> Source:
     if isinstance(given, str | Path):
+        if is_table_address(given):
+            return DatabaseTable(parsed(str(given)))
         if may_be_address(given):
-            raise DataError("data must be a file or a frame, and this looks like the URL of a database.", hint=A_PATH)
-        return _open_file(Path(given), expected)
-    if isinstance(given, pa.Table | pa.RecordBatch) or hasattr(given, "__arrow_c_stream__"):
-        return Frame(given)
-    raise DataError(
-        f"data must be a path, a pyarrow table or a frame with __arrow_c_stream__. Got {type(given).__name__} instead."
-    )
+            raise DataError(
+                "data must be a file, a frame or a table of a database, and this looks like another URL.", hint=A_PATH
+            )
+        return _open_file(Path(given), expected or Expected())
+    return frame_of(given)
 
 
-def _open_file(path: Path, expected: Expected | None) -> Source:
+def _open_file(path: Path, expected: Expected) -> Source:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -119,23 +99,38 @@ def _open_file(path: Path, expected: Expected | None) -> Source:
     try:
         if not path.exists():
             raise DataError("the file does not exist.", hint=_near(path), file=str(path))
+        if path.is_dir():
+            return ParquetSet(path)
         if not path.is_file():
             raise DataError("is not a file.", file=str(path))
         if path.stat().st_size == 0:
             raise DataError("the file is empty.", file=str(path))
-        if suffix in CSV:
-            return CsvFile(path, expected)
-        if suffix in PARQUET:
-            return ParquetFile(path)
-        if suffix in JSON_LINES:
-            return JsonLinesFile(path)
+        opened = _by_ending(path, suffix, expected)
     except OSError as problem:
         raise DataError(
             f"the file cannot be read: {problem.strerror or 'input/output error'}.", file=str(path)
         ) from None
-    known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
-    hint = "Save it as CSV." if suffix in (".xlsx", ".xls", ".ods") else None
+    if opened is not None:
+        return opened
+    known = ", ".join((*CSV, *PARQUET, *JSON_LINES, *EXCEL, *READERS, *SQLITE, *DUCKDB))
+    hint = "Save it as .xlsx or CSV." if suffix in (".xls", ".ods", ".xlsb") else None
     raise DataError(f"the kind of file is not known by its ending. Known: {known}.", hint=hint, file=str(path))
+
+
+def _by_ending(path: Path, suffix: str, expected: Expected) -> Source | None:
+    if suffix in CSV:
+        return CsvFile(path, expected)
+    if suffix in PARQUET:
+        return ParquetFile(path)
+    if suffix in JSON_LINES:
+        return JsonLinesFile(path)
+    if suffix in EXCEL:
+        return ExcelFile(path, expected)
+    if suffix in READERS:
+        return StatisticsFile(path, suffix, expected.encoding)
+    if suffix in (*SQLITE, *DUCKDB):
+        return DatabaseTable(Address("SQLite" if suffix in SQLITE else "DuckDB", str(path)))
+    return None
 
 
 def _near(path: Path) -> str | None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError, row_list
 
-NOT_UTF8 = "not UTF-8 text; convert it, as with iconv -f latin1 -t utf-8"
+NOT_UTF8 = "not UTF-8 text, nor Latin-1; say its encoding in the schema, or convert it with iconv"
 ROWS_NAMED = 20
 
 

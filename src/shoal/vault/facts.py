@@ -5,15 +5,29 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from shoal.views import counted, facts_html
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Fact:
     def facts(self) -> dict[str, Any]:
         """For a program."""
         return asdict(self)
 
+    def in_words(self) -> str:
+        """In a line."""
+        said = (f"{name} {value}" for name, value in asdict(self).items() if isinstance(value, int | float | str))
+        return ", ".join(said)
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.in_words()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return facts_html(repr(self).strip("<>"), self.facts())
+
+
+@dataclass(frozen=True, repr=False)
 class Changed(Fact):
     """What a batch has done, or would do (`dry_run`)."""
 
@@ -25,8 +39,15 @@ class Changed(Fact):
     moved: int  # records that are in another group than before, or have come
     dry_run: bool = False
 
+    def in_words(self) -> str:
+        return (
+            f"{'would be ' if self.dry_run else ''}{self.inserted} inserted, {self.updated} updated, {self.deleted} "
+            f"deleted; {counted(self.groups, 'group')} changed, {counted(self.moved, 'record')} moved; version "
+            f"{self.version}"
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Optimized(Fact):
     """The loss before and after."""
 
@@ -36,7 +57,7 @@ class Optimized(Fact):
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Status(Fact):
     """How a vault stands."""
 
@@ -71,8 +92,17 @@ class Status(Fact):
     ghosts: int  # of safe: published rows that nobody holds any more
     size: int | None  # bytes on disk, where that can be told
 
+    def in_words(self) -> str:
+        release = "no release yet" if self.last_release is None else f"release {self.last_release}"
+        since = f", {counted(self.changes_since, 'batch', 'batches')} since" if self.last_release is not None else ""
+        state = "publishable" if self.publishable else f"not publishable: {'; '.join(self.obstacles)}"
+        return (
+            f"{counted(self.records, 'record')} in {counted(self.groups, 'group')}, k = {self.k}, loss {self.loss:.4g} "
+            f"({self.measure}), {state}, {release}{since}"
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Entry(Fact):
     """A release in the history."""
 
@@ -92,7 +122,7 @@ class Entry(Fact):
     accepted: int  # people who come out by it and those before, as was known and accepted when it was published
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diff(Fact):
     """What two releases have in common. The holder's: whoever counts who came and went learns about them."""
 
@@ -113,8 +143,15 @@ class Diff(Fact):
     loss_before: float
     loss_after: float
 
+    def in_words(self) -> str:
+        return (
+            f"release {self.before} to {self.after}, {self.stayed} stayed, {self.joined} joined, {self.left} left, "
+            f"{self.moved} moved; {counted(self.classes_kept, 'class', 'classes')} kept, {self.classes_changed} "
+            f"changed, {self.classes_gone} gone, {self.classes_new} new"
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Checked(Fact):
     """What a look at everything has found."""
 
@@ -125,7 +162,7 @@ class Checked(Fact):
     looked_at: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compacted(Fact):
     """Bytes on disk before and after, where they can be told."""
 
@@ -134,7 +171,7 @@ class Compacted(Fact):
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rebased(Fact):
     """A new epoch."""
 

@@ -22,6 +22,7 @@ from shoal.records.reading import read_text
 from shoal.schema import PUBLISHED, Role, Schema
 from shoal.sources.naming import surely_names
 from shoal.verify.models import Values, code_of, count, published_values, reached, satisfied
+from shoal.views import counted, table_html
 
 Longs = NDArray[np.int64]
 LARGEST_KEY = 2**62
@@ -51,7 +52,7 @@ class RuleFound:
         return {**self.rule.facts(), "found": found, "offending_classes": self.offending, "ok": self.ok}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What the verifier found. `ok` is the answer; `reasons` says why not.
 
@@ -75,6 +76,17 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def __repr__(self) -> str:
+        found = f"k = {self.k} of {self.wanted} wanted ({self.counted})"
+        return f"<Verdict: {'yes' if self.ok else 'no'}, {found}, {counted(self.classes, 'class', 'classes')}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks; no cell of the table is in it."""
+        rules = [(str(one.rule), one.in_words()) for one in self.rules]
+        reasons = [("no, because", reason) for reason in self.reasons]
+        rows = [("rows", self.records), ("suppressed rows", self.suppressed), *rules, *reasons]
+        return table_html(repr(self).strip("<>"), (), rows)
 
     def facts(self) -> dict[str, object]:
         """The same for a program, without any cell of the table."""
@@ -170,7 +182,7 @@ def verify(
     for rule in rules:
         given = (reference or {}).get(rule.column)
         column = schema.columns[rule.column] if schema else None
-        missing = schema.missing if schema else ("",)
+        missing = column.texts_missing(schema.missing) if schema and column else ("",)
         try:
             values = published_values(
                 rule.column, table[rule.column], column, missing, [name for name in given or () if name]

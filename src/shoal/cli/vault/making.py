@@ -12,7 +12,7 @@ from rich.table import Table
 
 import shoal
 from shoal.cli.bars import progress
-from shoal.cli.files import Strict, file_path
+from shoal.cli.files import Strict, file_path, table_place
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.next_steps import show_obstacles
@@ -53,12 +53,12 @@ def init(
     ],
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--data",
             metavar="FILE",
-            parser=file_path,
-            help="The first records: CSV, Parquet or JSON lines. Default: none.",
+            parser=table_place,
+            help="The first records: a file, or a table of a database, as for `shoal anonymize`. Default: none.",
         ),
     ] = None,
     l: L = None,  # noqa: E741  # the interface's name

@@ -11,7 +11,7 @@ import typer
 
 import shoal
 from shoal.addresses import may_be_address
-from shoal.cli.files import file_path
+from shoal.cli.files import file_path, table_place
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.maintain import MAINTAINERS
@@ -37,13 +37,13 @@ NewVault = Annotated[
     ),
 ]
 Rows = Annotated[
-    Path, typer.Argument(metavar="FILE", parser=file_path, help="The records: CSV, Parquet or JSON lines.")
+    str, typer.Argument(metavar="FILE", parser=table_place, help="The records, in a file or a table of a database.")
 ]
 Keys = Annotated[
-    Path, typer.Argument(metavar="FILE", parser=file_path, help="A table with the key column; it may have more.")
+    str, typer.Argument(metavar="FILE", parser=table_place, help="A table with the key column; it may have more.")
 ]
 Changes = Annotated[
-    Path, typer.Argument(metavar="FILE", parser=file_path, help="Records with a column op: insert, update or delete.")
+    str, typer.Argument(metavar="FILE", parser=table_place, help="Records with a column op: insert, update or delete.")
 ]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", parser=file_path, help="The copy: a vault in one file.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The number of the release, see `shoal releases`.")]

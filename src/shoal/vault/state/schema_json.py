@@ -13,11 +13,14 @@ from shoal.hierarchies.computed import PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.schema import Column, ColumnType, Schema
 
+READING = ("encoding", "sheet")  # of the files that batches come in; kept where they are said
+
 
 def schema_facts(schema: Schema) -> dict[str, Any]:
     return {
         "missing": list(schema.missing),
         "header": schema.header,
+        **{name: value for name in READING if (value := getattr(schema, name)) is not None},
         "columns": {name: _column_facts(column) for name, column in schema.columns.items()},
     }
 
@@ -29,7 +32,8 @@ def schema_from(facts: Mapping[str, Any]) -> Schema:
         if "hierarchy" in described:
             described["hierarchy"] = _hierarchy(described["hierarchy"])
         columns[name] = Column(**described)
-    return Schema(columns, missing=facts["missing"], header=facts["header"])
+    reading = {name: facts[name] for name in READING if name in facts}
+    return Schema(columns, missing=facts["missing"], header=facts["header"], **reading)
 
 
 def _column_facts(column: Column) -> dict[str, Any]:

@@ -1,0 +1,163 @@
+"""One column: what is proposed for it, why, and how sure that is.
+
+It errs on the side of caution: what nothing is known of is proposed as a quasi-identifier, and what looks like a key is
+never published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from shoal.errors import DataError
+from shoal.inference.days import differ_in_order
+from shoal.inference.levels import nice_widths
+from shoal.inference.names import COUNTED, HOUSEHOLD, KEY, PERSON, SURVEY_WEIGHT, Meaning, Reads, meaning_of, words_of
+from shoal.inference.profile import Profile, look_at
+from shoal.inference.types import FEW, Reading, reading_of
+from shoal.roles import ColumnType, Role
+from shoal.sources.numbers import POINT
+
+NEARLY_UNIQUE = 0.9
+ACTS_LIKE_A_KEY = 0.5
+MANY = 20  # rows, from which on it means something that every value occurs once
+
+
+class Sure(StrEnum):
+    SURE = "sure"
+    LIKELY = "likely"
+    DOUBTFUL = "doubtful"
+
+
+@dataclass
+class Guess:
+    """One column: what is proposed, why, and how sure."""
+
+    name: str
+    role: Role
+    type: ColumnType | None
+    why: str
+    sure: Sure = Sure.LIKELY
+    levels: list[str] | None = None
+    suggested_levels: list[float] | None = None
+    warning: str | None = None
+    format: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    missing: list[str] = field(default_factory=list)  # numbers that mean no value; words are the table's
+    hierarchy: str | None = None  # a file that lies beside the table
+    profile: Profile | None = field(default=None, repr=False)  # of the holder's values: not for a log
+
+
+def guess(name: str, column: pa.ChunkedArray) -> Guess:
+    try:
+        profile = look_at(name, column)
+    except DataError:
+        return Guess(name, Role.IDENTIFIER, None, f"holds {column.type}, which cannot be generalized", Sure.DOUBTFUL)
+    words = words_of(name)
+    meaning = meaning_of(words)
+    reading = reading_of(profile, words, meaning)
+    role, why, sure = _role(profile, words, meaning, reading)
+    made = Guess(name, role, reading.type, why, sure, missing=list(profile.missing_numbers), profile=profile)
+    if role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+        if sure == Sure.LIKELY and reading.sure and meaning is not None:
+            made.sure = Sure.SURE
+        if not reading.sure:
+            made.sure = Sure.DOUBTFUL
+        made.why = f"{why}; {reading.why}"
+    if role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE) or (
+        role == Role.SENSITIVE and reading.type in (ColumnType.CATEGORICAL, ColumnType.PREFIX)
+    ):
+        made.type = None
+    _describe(made, profile)
+    _warn(made, profile)
+    return made
+
+
+def _describe(made: Guess, profile: Profile) -> None:
+    """What the type needs besides its name."""
+    if made.type == ColumnType.DATE:
+        if profile.days and profile.days[0] is not None:
+            made.format = profile.days[0]
+        if differ_in_order(profile.days):
+            made.sure = Sure.DOUBTFUL
+            made.why += ", and nothing shows whether the day or the month comes first"
+        if made.role == Role.QUASI_IDENTIFIER:
+            made.levels = ["month", "year"]
+    if made.type == ColumnType.NUMERIC:
+        form = profile.form or POINT
+        made.decimal = form.decimal if form.decimal != "." else None
+        made.thousands = form.thousands
+        if made.role == Role.QUASI_IDENTIFIER:
+            made.suggested_levels = nice_widths(profile.numbers) if profile.texts else None
+
+
+def _warn(made: Guess, profile: Profile) -> None:
+    if profile.rows <= MANY:
+        return
+    if made.role == Role.SENSITIVE and profile.distinct >= ACTS_LIKE_A_KEY * max(1, profile.present):
+        made.warning = "published as it is, and most of its values occur once: it would act as a key"
+    if made.role == Role.QUASI_IDENTIFIER and profile.distinct >= NEARLY_UNIQUE * max(1, profile.present):
+        made.warning = "almost every value occurs once: generalized it costs much; can it be coarser, or be left out?"
+
+
+def _role(profile: Profile, words: str, meaning: Meaning | None, reading: Reading) -> tuple[Role, str, Sure]:
+    """What a column is to an attacker: by what its values look like, by its name, by how often they occur."""
+    counted = f"{profile.distinct} different value{'s' if profile.distinct != 1 else ''}"
+    if profile.shape is not None and not profile.is_date:
+        if profile.unique and KEY.search(words) and meaning is None:
+            return Role.KEY, f"unique, and named like a key ({profile.shape})", Sure.SURE
+        if profile.shape == "UUIDs" and profile.unique:
+            return Role.KEY, "every value is a UUID of its own", Sure.SURE
+        return Role.IDENTIFIER, f"the values look like {profile.shape}", Sure.SURE
+    if profile.is_prose and (meaning is None or meaning.role == Role.IDENTIFIER):
+        return Role.IDENTIFIER, "the values are sentences, which may name anybody", Sure.LIKELY
+    as_key = _as_key(profile, words, meaning, reading)
+    if as_key is not None:
+        return as_key
+    if profile.is_diagnosis:
+        return Role.SENSITIVE, "the values are written as diagnoses are (ICD)", Sure.LIKELY
+    if meaning is not None and not _overruled(profile, meaning):
+        sure = Sure.SURE if meaning.certain else Sure.LIKELY
+        return meaning.role, f"by its name: {meaning.what}", sure
+    if reading.type == ColumnType.NUMERIC and SURVEY_WEIGHT.match(words):
+        return Role.QUASI_IDENTIFIER, "by its name: a weight", Sure.DOUBTFUL
+    measured = reading.type == ColumnType.NUMERIC and (not profile.is_whole or COUNTED.search(words) is not None)
+    countable = not profile.is_date and not measured
+    if profile.rows > MANY and countable and profile.unique:
+        return Role.KEY, "every value occurs once", Sure.DOUBTFUL
+    if profile.rows > MANY and countable and profile.distinct > NEARLY_UNIQUE * max(1, profile.present) > 0:
+        return Role.IDENTIFIER, "almost every value occurs once", Sure.DOUBTFUL
+    why = f"nothing speaks against it ({counted}); choose another role if nobody outside can know it"
+    return Role.QUASI_IDENTIFIER, why, Sure.DOUBTFUL if profile.distinct > FEW else Sure.LIKELY
+
+
+def _overruled(profile: Profile, meaning: Meaning) -> bool:
+    """A name that says "identifier" means nothing where a few values are shared by all: Y and N name nobody."""
+    if meaning.certain or meaning.role != Role.IDENTIFIER:
+        return False
+    few = profile.distinct <= FEW and profile.rows > MANY and profile.rows > 5 * profile.distinct
+    return profile.two_states or (few and meaning.what != "free text")
+
+
+def _as_key(profile: Profile, words: str, meaning: Meaning | None, reading: Reading) -> tuple[Role, str, Sure] | None:
+    """What names records, people or households by a number: unique it is the key, else somebody's."""
+    if not KEY.search(words) or profile.is_date or not profile.texts:
+        return None
+    if meaning is not None and (meaning.certain or meaning.reads in (Reads.DATE, Reads.CODE)):
+        return None
+    if reading.type == ColumnType.NUMERIC and not profile.is_whole:
+        return None
+    if profile.unique and profile.rows > 1 and (meaning is None or meaning.role != Role.SENSITIVE):
+        named = meaning is not None and meaning.role == Role.IDENTIFIER
+        return Role.KEY, "unique, and named like a key", Sure.LIKELY if named else Sure.SURE
+    each = profile.present / profile.distinct
+    if HOUSEHOLD.search(words) and each < profile.rows / 10:
+        return Role.IDENTIFIER, "named like the number of a household", Sure.LIKELY
+    if profile.distinct > max(FEW, 0.2 * profile.rows) and (meaning is None or meaning.role != Role.SENSITIVE):
+        if PERSON.search(words) and profile.present == profile.rows:
+            return Role.PERSON, "named like the number of a person, and some have several records", Sure.DOUBTFUL
+        return Role.IDENTIFIER, "named like a key, but not unique: whose is it?", Sure.DOUBTFUL
+    return None

@@ -1,0 +1,70 @@
+"""Frames and rows in memory: what cannot be exported is named by column, rows and kinds, with what to write."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.records.changes import read_keys
+
+SECRET = "Rumpelstiltskin"
+SCHEMA = {"id": {"role": "key"}, "age": {"role": "quasi-identifier", "type": "numeric"}}
+
+
+def refused(given: object) -> str:
+    with pytest.raises(shoal.DataError) as caught:
+        shoal.read(given)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    return str(caught.value)
+
+
+def test_a_text_among_numbers_is_named() -> None:
+    said = refused(pd.DataFrame({"id": [1, 2, 3], "age": pd.Series([30, SECRET, 40], dtype=object)}))
+    assert "column 'age' mixes whole numbers and texts (row 2)" in said
+    assert "frame['age'] = frame['age'].astype(str)" in said
+    assert "column 'age' mixes" in refused([{"id": 1, "age": 30}, {"id": 2, "age": SECRET}])
+    assert "column 'age' mixes" in refused({"age": [1, SECRET, 2]})
+
+
+def test_a_name_twice_is_named() -> None:
+    frame = pd.DataFrame([[1, 2, 3]], columns=["id", "age", "age"])
+    assert "has 2 columns called 'age'" in refused(frame)
+    assert "~frame.columns.duplicated()" in refused(frame)
+
+
+def test_lists_of_dicts_and_dicts_of_lists_are_tables() -> None:
+    rows = [{"id": "a", "age": 1}, {"id": "b"}]
+    assert shoal.read(rows).to_pydict() == {"id": ["a", "b"], "age": [1, None]}
+    assert shoal.read({"id": ["a", "b"], "age": [1, None]}).to_pydict() == shoal.read(rows).to_pydict()
+    assert "row 2 is none" in refused([{"id": 1}, 7])
+    assert "column 'age' has 1 values, others have 2" in refused({"id": [1, 2], "x": [1, 2], "age": [1]})
+    assert "must be a list of values" in refused({"id": "abc"})
+    assert "is empty" in refused([])
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pd.Series(["a", "b"]),
+        pl.Series(["a", "b"]),
+        pl.Series("id", ["a", "b"]),
+        pd.DataFrame({"id": ["a", "b"]}),
+        pa.chunked_array([["a", "b"]]),
+    ],
+    ids=["pandas", "polars", "named", "frame", "arrow"],
+)
+def test_a_series_of_keys_is_keys(keys: object) -> None:
+    assert read_keys(shoal.Schema.load(SCHEMA), keys).to_pylist() == ["a", "b"]
+
+
+def test_a_dict_is_a_schema() -> None:
+    assert shoal.Schema.load(SCHEMA).quasi_identifiers == ["age"]
+    whole = shoal.Schema.load({"columns": SCHEMA, "missing": ["?"], "decimal": ","})
+    assert whole.missing == ("", "?")
+    assert whole.columns["age"].decimal == ","
+    with pytest.raises(shoal.SchemaError, match="must be a table of fields"):
+        shoal.Schema.load({"columns": {"role": "key"}, "age": 7})
