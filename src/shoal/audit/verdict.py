@@ -112,6 +112,16 @@ class Audit:
         types = pa.schema([("key", pa.string()), ("attack", pa.string())])
         return replace(self, people_found=pa.table(columns, schema=types))
 
+    def doubting(self, units: Longs) -> Audit:
+        """The same, where releases that were not looked at may say more of some units."""
+        people = len(np.unique(self.people_of[units]))
+        if not people:
+            return self
+        who = "1 person is" if people == 1 else f"{people} people are"
+        reason = f"undecided: {who} in cohorts that began after other releases, which may say more of them"
+        in_doubt = np.union1d(self.in_doubt, units)
+        return replace(self, undecided=self.undecided + people, reasons=[*self.reasons, reason], in_doubt=in_doubt)
+
     def and_also(self, earlier: Audit) -> Audit:
         """This, and what an audit of other releases found: of those before, which no later one adds anything to."""
         if not earlier.releases:

@@ -6,10 +6,12 @@ that mends nothing of what the releases so far say together, but the next ones a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shoal.boxes.geometry import group_boxes
-from shoal.cohorts.places import Longs, Places, Table
+from shoal.cohorts.places import TAINTED, Bools, Longs, Places, Table
 
 
 def first_cohorts(table: Table, places: Places, groups: Longs) -> Places:
@@ -24,18 +26,29 @@ def first_cohorts(table: Table, places: Places, groups: Longs) -> Places:
     small = np.isin(places.cohorts, numbers[~holds])
     if not small.any():
         return places
-    cohorts, tainted = places.cohorts.copy(), places.tainted | small
+    cohorts, tainted = places.cohorts.copy(), np.where(small, TAINTED, places.tainted)
+    places = replace(places, people=_people(table, places))
     _join_by_group(cohorts, small, places, groups)
     while True:
-        now = Places(places.ids, cohorts, places.holders, places.shows, places.people, tainted)
+        now = replace(places, cohorts=cohorts, tainted=tainted)
         numbers, holds = table.holds(now)
         if holds.all() or len(numbers) == 1:
             return now
         cohorts = _join_nearest(table, now, numbers, holds)
-        tainted = tainted | np.isin(cohorts, np.unique(cohorts[tainted]))
+        tainted = np.where(np.isin(cohorts, np.unique(cohorts[tainted == TAINTED])), TAINTED, tainted)
 
 
-def _join_by_group(cohorts: Longs, small: np.ndarray, places: Places, groups: Longs) -> None:
+def _people(table: Table, places: Places) -> Longs:
+    """Numbers that hold across atoms: of holders whose records they are; of ghosts those of their atom."""
+    people = table.records.people
+    if people is None:
+        return np.arange(len(places))
+    pairs = np.stack([places.cohorts, places.people])
+    own = np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1) + int(people.max(initial=0)) + 1
+    return np.where(places.held, people[np.maximum(places.holders, 0)], own)
+
+
+def _join_by_group(cohorts: Longs, small: Bools, places: Places, groups: Longs) -> None:
     """Small atoms whose first holders are in one group become one."""
     held = np.flatnonzero(small & places.held)
     atoms, first = np.unique(cohorts[held], return_index=True)
@@ -46,7 +59,7 @@ def _join_by_group(cohorts: Longs, small: np.ndarray, places: Places, groups: Lo
     cohorts[small] = heads[at]
 
 
-def _join_nearest(table: Table, places: Places, numbers: Longs, holds: np.ndarray) -> Longs:
+def _join_nearest(table: Table, places: Places, numbers: Longs, holds: Bools) -> Longs:
     """Each cohort that lacks something joins the one where that costs least; once for every other."""
     label = np.searchsorted(numbers, places.cohorts)
     lo, hi, sizes = group_boxes(table.codes_of(places), label.astype(np.int32), len(numbers))

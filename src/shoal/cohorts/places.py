@@ -26,6 +26,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 GHOST = -1  # nobody holds it
 NEW = -1  # the number of a place that is not stored yet
+TAINTED, PAST = 1, 2  # of a place: more may be known of it; its holder was in a cohort before
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Places:
     holders: Longs  # the index of a record, or GHOST
     shows: Longs  # the row of `Table.contents` that has its value
     people: Longs  # whose it was at first: equal numbers in a cohort, one person
-    tainted: Bools  # earlier releases say more of it than its cohort: nobody else takes it
+    tainted: Longs  # 0, TAINTED or PAST: nobody else takes it
 
     @classmethod
     def none(cls) -> Places:
         nobody = np.zeros(0, np.int64)
-        return cls(nobody, nobody, nobody, nobody, nobody, np.zeros(0, bool))
+        return cls(nobody, nobody, nobody, nobody, nobody, nobody)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -65,7 +66,7 @@ class Places:
         """With one place more for each of these records, which shows what the record says."""
         new = np.full(len(records), NEW)
         whose = np.arange(len(records)) if people is None else people.astype(np.int64)
-        more = Places(new, cohorts, records, records, whose, np.zeros(len(records), bool))
+        more = Places(new, cohorts, records, records, whose, np.zeros(len(records), np.int64))
         return self.and_also(more)
 
     def filled(self, places: Longs, records: Longs) -> Places:
@@ -110,9 +111,10 @@ class Table:
         rules: Sequence[Rule],
         measure: str,
         reference: Mapping[str, Distribution] | None = None,
+        n_kept: int | None = None,
     ) -> Table:
-        """`kept`: what places show that their holders do not, or that nobody holds."""
-        rows = len(records) + kept.num_rows
+        """`kept`: what places show that their holders do not, or that nobody holds; so many rows, if it has columns."""
+        rows = len(records) + (kept.num_rows if n_kept is None else n_kept)
         contents = pa.concat_tables([records.passthrough, kept], promote_options="permissive").combine_chunks()
         names = records.schema.names(Role.SENSITIVE)
         every = Records(np.zeros((rows, 0), np.int32), [], contents, records.order, records.schema)
@@ -127,6 +129,12 @@ class Table:
             reference,
             measure,
         )
+
+    @cached_property
+    def beside(self) -> list[Longs]:
+        """For each sensitive column, a number for all that a row says in the others: equal number, equal rest."""
+        names = self.records.schema.names(Role.SENSITIVE)
+        return [_row_numbers(self.contents.drop_columns([name]), len(self.values)) for name in names]
 
     def shown(self, places: Places) -> Records:
         """The places as records. A ghost has the quasi-identifiers of one of its cohort: its box stays what it is."""

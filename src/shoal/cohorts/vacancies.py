@@ -55,7 +55,7 @@ def fill_vacancies(table: Table, places: Places, newcomers: Longs, limit: float,
 
     `newcomers`: records of people who were in no cohort before.
     """
-    vacant = np.flatnonzero(~places.held & ~places.tainted)
+    vacant = np.flatnonzero(~places.held & (places.tainted == 0))
     wanted = newcomers[np.isin(table.values[newcomers], table.values[places.shows[vacant]])]
     if how == "off" or not len(wanted):
         return places

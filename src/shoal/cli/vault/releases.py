@@ -182,7 +182,8 @@ def _facts(made: shoal.Release, output: Path | None) -> dict[str, object]:
 def _extent(made: shoal.Release) -> str:
     classes = plural(int(str(made.manifest["equivalence_classes"])), "class", "classes")
     people = " people" if made.manifest["counted"] == "people" else ""
-    records = plural(made.table.num_rows, "record")
+    told: dict[str, Any] = made.manifest["republication"]  # type: ignore[assignment]  # JSON
+    records = plural(made.table.num_rows, "row" if told["mode"] == "safe" else "record")
     return f"{records} in {classes} of at least {made.k}{people} that look the same, verified"
 
 

@@ -47,8 +47,8 @@ def audit_vault(
     next_is_safe = candidate is not None and candidate.row["republication"] == SAFE
     if not safe and not next_is_safe:
         return _audit_records(connection, epoch, rows, where, progress, candidate)
-    history, keys = places_history(connection, epoch, safe, where, candidate if next_is_safe else None)
-    by_places = audit_history(history, None, progress).told(keys)
+    history, keys, doubtful = places_history(connection, epoch, safe, where, candidate if next_is_safe else None)
+    by_places = audit_history(history, None, progress).doubting(doubtful).told(keys)
     if not others:
         return by_places
     return by_places.and_also(_audit_records(connection, epoch, others, where, progress, None))

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from shoal.audit import History, Shown
+from shoal.cohorts.places import TAINTED
 from shoal.schema import Role
 from shoal.vault.releases.history import place_texts, places_at
 from shoal.vault.releases.placed import last_safe_version
@@ -32,6 +33,7 @@ class _Units(NamedTuple):
 
     ids: Longs  # rising
     people: Longs
+    tainted: Longs
     keys: list[str | None]  # of the holders
     known: NDArray[np.bool_]  # whether it is not forgotten what they say
     contents: pa.Table  # what they say; of those that are known
@@ -43,8 +45,11 @@ def places_history(
     releases: Sequence[Mapping[str, Any]],
     where: str,
     candidate: Publication | None = None,
-) -> tuple[History, list[str | None]]:
-    """The releases that show cohorts; with one more, if it is given. And the key of each place's holder."""
+) -> tuple[History, list[str | None], Longs]:
+    """The releases that show cohorts; with one more, if it is given. And the key of each place's holder.
+
+    Last, the units in doubt: their cohorts began after releases of another kind, which may say more of them.
+    """
     units = _stored(connection, epoch, where) if candidate is None else _with_next(connection, epoch, where, candidate)
     rules = [rule for rule in epoch.requirements.rules(epoch.schema) if rule.symbol != "t"]  # seen to at the beginning
     schema, values = epoch.schema, {}
@@ -66,7 +71,7 @@ def places_history(
         history.show(Shown(row["number"], _classes(units, members.ids, members.groups)))
     if candidate is not None:
         history.show(Shown(candidate.row["number"], _classes(units, candidate.shown.ids, candidate.shown.cohorts)))
-    return history, units.keys
+    return history, units.keys, np.flatnonzero(units.tainted == TAINTED)
 
 
 def _classes(units: _Units, ids: Longs, cohorts: Longs) -> Longs:
@@ -78,16 +83,17 @@ def _classes(units: _Units, ids: Longs, cohorts: Longs) -> Longs:
 
 def _stored(connection: sa.Connection, epoch: Epoch, where: str) -> _Units:
     shown = tables.places.c.since <= last_safe_version(connection)
-    columns: list[list[Any]] = [[], [], [], []]
-    for some in chunks(connection, tables.places, ("id", "cohort", "holder", "person"), shown):
+    columns: list[list[Any]] = [[], [], [], [], []]
+    for some in chunks(connection, tables.places, ("id", "cohort", "holder", "person", "tainted"), shown):
         for column, values in zip(columns, some, strict=True):
             column.extend(values)
-    ids, cohorts, holders, persons = columns
+    ids, cohorts, holders, persons, tainted = columns
     texts = place_texts(connection, np.array(ids, np.int64))
     keys = dict(pair for some in chunks(connection, tables.records, ("id", "key")) for pair in zip(*some, strict=True))
     return _Units(
         np.array(ids, np.int64),
         _numbered(cohorts, persons),
+        np.array(tainted, np.int64),
         [None if holder is None else keys[holder] for holder in holders],
         np.array([text is not None for text in texts], bool),
         from_texts([text for text in texts if text is not None], epoch.passthrough, where),
@@ -104,6 +110,7 @@ def _with_next(connection: sa.Connection, epoch: Epoch, where: str, candidate: P
     return _Units(
         np.concatenate([before.ids, shown.ids[new]]),
         np.concatenate([before.people, 1 + before.people.max(initial=0) + people]),
+        np.concatenate([before.tainted, shown.tainted[new]]),
         [*before.keys, *(shown.keys[i] for i in new.tolist())],
         np.concatenate([before.known, np.ones(len(new), bool)]),
         pa.concat_tables([before.contents, contents], promote_options="permissive"),

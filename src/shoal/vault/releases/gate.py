@@ -27,20 +27,27 @@ WAYS_ON = (
 def hold_against_history(
     connection: sa.Connection, where: str, publication: Publication, progress: Progress, *, accept: bool
 ) -> None:
-    """Raise AuditError if the audit finds anybody, unless that is accepted: then the manifest says so.
+    """Raise AuditError if somebody comes out, unless that is accepted: then the manifest says so.
 
-    The first release is never refused: there is nothing that it could be held against.
+    The first release is never refused: there is nothing that it could be held against. If all sets of people whom
+    the releases tell apart have what is asked of a class, nobody comes out, and nothing else is looked at. (Whom
+    earlier releases give away, as was accepted, is not asked about again.)
     """
-    if last_release(connection) is None:
+    placement = publication.placement
+    if last_release(connection) is None or placement is None:
+        return
+    if not placement.told_apart and not placement.unknown_past:
         return
     found = audit_vault(connection, where, progress, publication)
-    if found.ok:
+    if found.ok and not placement.told_apart:
         return
+    people = found.people_exposed
+    undecided = max(found.undecided, placement.told_apart - people)
     if not accept:
-        refused = AuditError(_refusal(found), hint=WAYS_ON, file=where)
-        refused.people = found.people_exposed
+        refused = AuditError(_refusal(found, people, undecided), hint=WAYS_ON, file=where)
+        refused.people = people or undecided
         raise refused
-    told = {"people": found.people_exposed, "undecided": found.undecided}
+    told = {"people": people, "undecided": undecided}
     release, row = publication.release, publication.row
     manifest = Manifest.from_json(release.manifest)
     more = {**manifest.more, "republication": {**manifest.more["republication"], "accepted_findings": told}}
@@ -61,13 +68,13 @@ def refuse_leaving_safe(connection: sa.Connection, where: str) -> None:
     )
 
 
-def _refusal(found: Audit) -> str:
+def _refusal(found: Audit, people: int, undecided: int) -> str:
     """What would come out, and of how many people."""
-    people, worst = found.people_exposed, found.worst
-    if worst is None:
-        who = f"of {_count(found.undecided)} it cannot be ruled out that they come out"
+    worst = found.worst
+    if not people or worst is None:
+        who = f"of {_count(undecided)} it cannot be ruled out that they come out: they are told apart from others"
         return f"the release was not published: together with those before, {who}."
-    more = f" (and perhaps {found.undecided} more)" if found.undecided else ""
+    more = f" (and perhaps {undecided} more)" if undecided else ""
     return (
         f"the release was not published: together with those before it gives away {_count(people)}{more}; "
         f"{worst.in_words()}."

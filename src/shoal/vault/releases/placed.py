@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from shoal.cohorts.places import GHOST, Bools, Floats, Longs, Places, Table
+from shoal.cohorts.places import GHOST, TAINTED, Floats, Longs, Places, Table
 from shoal.cohorts.second import Past
 from shoal.maintain.live import LivePartition
 from shoal.privacy import Privacy
@@ -44,7 +44,7 @@ class Stored(NamedTuple):
     holders: Longs  # numbers of records; GHOST: nobody
     carried: list[str | None]
     people: Longs
-    tainted: Bools
+    tainted: Longs
     since: Longs
 
 
@@ -76,14 +76,14 @@ def placed(connection: sa.Connection, live: LivePartition, epoch: Epoch, choice:
     texts = [text for text in stored.carried if text is not None]
     kept = from_texts(texts, epoch.passthrough, where)
     reference = _now(records, live)
-    table = Table.of(records, kept, epoch.k, live.settings.rules, epoch.measure, reference)
+    table = Table.of(records, kept, epoch.k, live.settings.rules, epoch.measure, reference, len(texts))
     order = np.argsort(ids)
     holders = _index(ids, order, stored.holders)
     own = np.array([text is not None for text in stored.carried], bool)
     shows = np.where(own, len(records) + np.cumsum(own) - 1, holders)
     places = Places(stored.ids, stored.cohorts, holders, shows, stored.people, stored.tainted)
     places, moved = _move_out(places, table, keys, choice)
-    places, pasts = _come_back(connection, places, table, keys, live, choice)
+    places, pasts = _come_back(connection, places, table, keys, live, choice, moved)
     changed = places.held & (table.values[places.shows] != table.values[np.maximum(places.holders, 0)])
     releases = tables.releases
     shown = connection.scalar(sa.select(releases.c.number).where(releases.c.done.is_(True)).limit(1)) is not None
@@ -116,7 +116,7 @@ def _read(connection: sa.Connection, where: str) -> Stored:
         np.array([GHOST if holder is None else holder for holder in holders], np.int64)[living],
         [text for text, lives in zip(carried, living.tolist(), strict=True) if lives],
         np.array(people, np.int64)[living],
-        np.array(tainted, bool)[living],
+        np.array(tainted, np.int64)[living],
         np.array(since, np.int64)[living],
     )
 
@@ -156,12 +156,16 @@ def _come_back(
     keys: list[str],
     live: LivePartition,
     choice: Republication,
+    moved: Formers,
 ) -> tuple[Places, dict[int, Past]]:
-    """With those again who are back and say what their place does; and the pasts of all others without a place."""
+    """With those again who are back and say what their place does, if it is free; and the pasts of all others.
+
+    `moved`: who has left a place just now.
+    """
     seated = np.zeros(len(keys), bool)
     seated[places.holders[places.held]] = True
     waiting = np.flatnonzero(~seated).tolist()
-    if not waiting or connection.scalar(sa.select(tables.formers.c.id).limit(1)) is None:
+    if not waiting or not (moved or connection.scalar(sa.select(tables.formers.c.id).limit(1)) is not None):
         return places, {}
     whose = live.table.people()
     by_hash: dict[str, list[int]] = {}
@@ -171,11 +175,11 @@ def _come_back(
         by_hash.setdefault(own[record], []).append(record)
         if whose is not None:
             by_hash.setdefault(choice.hash_of(whose[record], str(Role.PERSON)), []).append(record)
-    rows = rows_among(connection, tables.formers, ("hash", "place", "moved"), "hash", list(by_hash))
+    rows = [*rows_among(connection, tables.formers, ("hash", "place", "moved"), "hash", list(by_hash)), *moved]
     before: dict[int, list[tuple[str, int, int]]] = {}
-    for hashed, place, moved in rows:
-        for record in by_hash[hashed]:
-            before.setdefault(record, []).append((hashed, place, moved))
+    for hashed, place, went in rows:
+        for record in by_hash.get(hashed, ()):
+            before.setdefault(record, []).append((hashed, place, went))
     at = {number: i for i, number in enumerate(places.ids.tolist())}
     holders = places.holders.copy()
     pasts = {}
@@ -183,17 +187,21 @@ def _come_back(
         free = [
             at[place]
             for hashed, place, _ in left
-            if hashed == own[record] and place in at and holders[at[place]] == GHOST
+            if hashed == own[record]
+            and place in at
+            and holders[at[place]] == GHOST
             and table.values[places.shows[at[place]]] == table.values[record]
-        ]  # fmt: skip
+        ]
         if free:
             holders[free[0]] = record
             continue
         known = [at[place] for _, place, _ in left if place in at]
+        cohorts = np.unique(places.cohorts[known])
+        doubtful = places.tainted[np.isin(places.cohorts, cohorts)] == TAINTED
         pasts[record] = Past(
-            cohorts=sorted(set(places.cohorts[known].tolist())),
-            moved=all(moved for _, _, moved in left),
-            known=len(known) == len(left) and not places.tainted[known].any(),
+            cohorts=cohorts.tolist(),
+            moved=all(went for _, _, went in left),
+            known=len(known) == len(left) and not doubtful.any(),
         )
     return replace(places, holders=holders), pasts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from shoal.errors import Unchanged, VerificationError
+from shoal.errors import ShoalWarning, Unchanged, VerificationError
 from shoal.fit import warn_of_keys
 from shoal.partition import Partition
 from shoal.privacy.requirements import Requirements
@@ -147,6 +148,7 @@ class Shown(NamedTuple):
     partition: Partition
     groups: NDArray[np.int64]  # or cohorts
     people: NDArray[np.int64]  # of places: whose each was at first
+    tainted: NDArray[np.int64]  # of places: see `shoal.cohorts.places`
     keys: list[str | None]  # of who holds each place
     requirements: Requirements
     method: str
@@ -176,12 +178,18 @@ def _records(state: State, connection: sa.Connection, where: str) -> Shown:
     ids = live.ids[live.alive()].astype(np.int64)
     nobody, partition = np.zeros(0, np.int64), live.partition(records)
     refuse_obstacles(partition.obstacles(), where)
-    return Shown(ids, records, partition, groups, nobody, [], epoch.requirements, method, loss)
+    return Shown(ids, records, partition, groups, nobody, nobody, [], epoch.requirements, method, loss)
 
 
 def _places(state: State, kept: Placed, placement: Placement, where: str) -> Shown:
     """Every place of a cohort that somebody is left of. How close it is to the table was seen to when it began."""
     places = placement.places
+    if kept.unknown_past:
+        note = (
+            "there are releases from before: what they and cohorts say together is not known. "
+            "From here on releases are safe together."
+        )
+        warnings.warn(note, ShoalWarning, stacklevel=5)
     if not len(places):
         refuse_obstacles(state.live.partition().obstacles() or ["nobody may go out yet"], where)
     partition = kept.table.partition(places)
@@ -190,7 +198,8 @@ def _places(state: State, kept: Placed, placement: Placement, where: str) -> Sho
     method = f"{state.live.settings.static_method}, in cohorts"
     keys = [None if holder < 0 else kept.keys[holder] for holder in places.holders.tolist()]
     records = kept.table.shown(places)
-    return Shown(places.ids, records, partition, places.cohorts, places.people, keys, requirements, method, loss)
+    whose = places.people, places.tainted, keys
+    return Shown(places.ids, records, partition, places.cohorts, *whose, requirements, method, loss)
 
 
 def _told(choice: Republication, placement: Placement | None, state: State) -> dict[str, object]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.cohorts.first import first_cohorts
-from shoal.cohorts.places import GHOST, NEW, Bools, Longs, Places
+from shoal.cohorts.places import GHOST, NEW, TAINTED, Bools, Longs, Places
 from shoal.cohorts.step import Policy, next_places
 from shoal.progress import Progress
 from shoal.vault.releases.placed import Formers, Placed, last_safe_version, waited
@@ -52,6 +53,8 @@ class Placement:
     formers: Formers
     waiting: list[int]  # numbers of the records that nobody sees
     last_safe: int  # the version of the last `safe` release before this one
+    unknown_past: bool  # there are releases from before places were kept
+    told_apart: int = 0  # of a release that shows records: whom it tells apart in sets too small, with those before
 
 
 def audited_places(placed: Placed, classes: Longs, choice: Republication, version: int) -> Placement:
@@ -62,7 +65,7 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication, versio
     fresh = np.flatnonzero(~seated)
     taint = not len(places) and placed.unknown_past
     every = places.begun_with(fresh, np.full(len(fresh), choice.next_cohort), _people(placed, fresh))
-    every = replace(every, tainted=every.tainted | (taint & (every.ids == NEW)))
+    every = replace(every, tainted=np.where(taint & (every.ids == NEW), TAINTED, every.tainted))
     shown = np.where(every.held, classes[np.maximum(every.holders, 0)], GHOST)
     # An atom that stays together keeps its number; of one that is told apart, the first part does.
     pairs = np.stack([every.cohorts, shown])
@@ -73,9 +76,19 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication, versio
     again[np.unique(old, return_index=True)[1]] = False
     again |= old >= choice.next_cohort
     numbers = np.where(again, choice.next_cohort + np.cumsum(again) - 1, old)
+    told_apart = _told_apart(placed, every, numbers[atom])
     every = replace(every, cohorts=numbers[atom])
     choice = replace(choice, next_cohort=choice.next_cohort + int(again.sum()))
-    return _written(placed, every, choice, version)
+    return replace(_written(placed, every, choice, version), told_apart=told_apart)
+
+
+def _told_apart(placed: Placed, places: Places, atoms: Longs) -> int:
+    """Of how many people (or records) an atom lacks what is asked, that was larger before, or had it."""
+    table = placed.table
+    (before, held_before), (now, held_now) = table.holds(places), table.holds(replace(places, cohorts=atoms))
+    at, at_now = np.searchsorted(before, places.cohorts), np.searchsorted(now, atoms)
+    smaller = np.bincount(at_now)[at_now] < np.bincount(at)[at]
+    return int((~held_now[at_now] & (held_before[at] | smaller)).sum())
 
 
 def safe_places(
@@ -111,7 +124,7 @@ def safe_places(
         everybody = np.arange(len(table.records))
         places = places.begun_with(everybody, choice.next_cohort + groups, _people(placed, everybody))
         if placed.unknown_past:
-            places = replace(places, tainted=np.ones(len(places), bool))
+            places = replace(places, tainted=np.full(len(places), TAINTED))
     choice = replace(choice, next_cohort=max(choice.next_cohort, int(places.cohorts.max(initial=-1)) + 1))
     return _written(placed, places, choice, state.version)
 
@@ -127,12 +140,13 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
     own = places.ids != NEW
     index = np.searchsorted(stored.ids, places.ids[own])
     ids = places.ids.copy()
-    ids[~own] = choice.next_place + np.arange(int((~own).sum()))
+    # In no order: the numbers of places must not tell who came after whom.
+    ids[~own] = choice.next_place + np.random.default_rng(secrets.randbits(128)).permutation(int((~own).sum()))
     choice = replace(choice, next_place=choice.next_place + int((~own).sum()))
     holders = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
     count = int((~own).sum())
-    columns = (ids, places.cohorts, holders, None, places.people, places.tainted.astype(np.int64), version, None)
-    inserted = list(
+    columns = (ids, places.cohorts, holders, None, places.people, places.tainted, version, None)
+    inserted = sorted(
         zip(
             *([one] * count if one is None or isinstance(one, int) else one[~own].tolist() for one in columns),
             strict=True,
@@ -154,13 +168,14 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
         counts=Counts(int((~places.held).sum()), len(waiting), placed.stale),
         inserted=inserted,
         held=held,
-        regrouped=_rows(regrouped, ids[own], cohorts, places.tainted[own].astype(np.int64)),
+        regrouped=_rows(regrouped, ids[own], cohorts, places.tainted[own]),
         entered=_rows(parted, ids[own], np.full(len(since), version)),
         parted=_rows(parted, -ids[own], since, np.full(len(since), version), stored.cohorts[index]),
         ended=[(number, version) for number in stored.ids[left].tolist()],
         formers=placed.moved,
         waiting=waiting,
         last_safe=placed.last_safe,
+        unknown_past=placed.unknown_past,
     )
 
 

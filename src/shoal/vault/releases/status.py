@@ -92,4 +92,4 @@ def _places(
     shown = (places.c.until.is_(None), places.c.since <= last["version"])
     held = connection.scalar(sa.select(sa.func.count(places.c.holder)).where(*shown)) or 0
     every = connection.scalar(sa.select(sa.func.count()).select_from(places).where(*shown)) or 0
-    return records - int(held), int(every - held), held > 0
+    return (records - int(held) if every else 0), int(every - held), held > 0

@@ -67,10 +67,9 @@ def follow_batch(
             record, new = replaced[number]
             changed.append((place.id, new, record.carried if place.carried is None else place.carried))
     store.update(connection, tables.places, ("id", "holder", "carried"), changed)
-    republication = add_formers(store, connection, republication, formers)
+    formers += _went_away(store, connection, republication, deleted)
     _follow_waiting(store, connection, replaced, ids)
-    _went_away(store, connection, republication, deleted)
-    return republication
+    return add_formers(store, connection, republication, formers)
 
 
 def former_rows(
@@ -102,8 +101,17 @@ def _follow_waiting(
 
 def _went_away(
     store: Store, connection: sa.Connection, republication: Republication, deleted: Sequence[Record]
-) -> None:
-    """Whoever has moved and is deleted before a release shows the new value was away, if ever he comes back."""
-    hashes = [republication.hash_of(record.key, str(Role.KEY)) for record in deleted]
-    moved = rows_among(connection, tables.formers, ("id",), "hash", hashes, tables.formers.c.moved == 1)
-    store.update(connection, tables.formers, ("id", "moved"), [(number, 0) for (number,) in moved])
+) -> list[tuple[str, int, int]]:
+    """Whoever has moved and is deleted before a release shows the new value was away, if ever he comes back.
+
+    Returns by what else he is known then: as the person whose record it was.
+    """
+    whose = {republication.hash_of(record.key, str(Role.KEY)): record.person for record in deleted}
+    names = ("id", "hash", "place")
+    moved = rows_among(connection, tables.formers, names, "hash", list(whose), tables.formers.c.moved == 1)
+    store.update(connection, tables.formers, ("id", "moved"), [(number, 0) for number, _, _ in moved])
+    return [
+        (republication.hash_of(str(whose[hashed]), str(Role.PERSON)), place, 0)
+        for _, hashed, place in moved
+        if whose[hashed] is not None
+    ]

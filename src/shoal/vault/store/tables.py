@@ -198,7 +198,8 @@ places = Table(
     # JSON, as in `records`: what it says; null: what its holder says, or (with no holder) forgotten with its cohort
     Column("carried", Text),
     Column("person", BigInteger, nullable=False),  # whose it was at first: equal numbers in a cohort, one person
-    Column("tainted", Integer, nullable=False),  # 1: more is known of it than of its cohort
+    # 1: earlier releases may say more of it than its cohort does; 2: somebody held it who was in a cohort before
+    Column("tainted", Integer, nullable=False),
     Column("since", BigInteger, nullable=False),  # the version of the first release that shows it, in this cohort
     Column("until", BigInteger),  # the version of the first one that does not; null: none yet
     Index("places_holder", "holder"),

@@ -1,0 +1,140 @@
+"""What an attack has found once: people who change their values, come back, or are of earlier times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shoal
+from shoal.errors import ShoalWarning
+from tests.attacks.histories import DELETE, FALL_ILL, INSERT, Plan, attacked, lived
+from tests.attacks.solver import given_away, possible_values
+from tests.attacks.sources import patients
+
+SCHEMA = shoal.Schema(
+    columns={
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "ill": {"role": "sensitive"},
+    }
+)
+ASKED: dict[str, Any] = {"k": 3, "l": 2, "diversity": "distinct", "seed": 1}
+
+
+def person(key: str, age: int, ill: str) -> dict[str, Any]:
+    return {"id": key, "age": age, "ill": ill}
+
+
+OTHERS = [person(f"w{i}", 70 + i, ill) for i, ill in enumerate("efg")]
+
+
+def test_who_moves_takes_no_place_in_the_own_cohort() -> None:
+    """x, who has changed from a to b, in the place of y, who had b: then z would have a."""
+    people = [person("x", 20, "a"), person("y", 21, "b"), person("z", 22, "a"), *OTHERS]
+    with shoal.Vault.create(":memory:", SCHEMA, data=people, republication="safe", **ASKED) as vault:
+        vault.publish()
+        vault.delete(["y"])
+        vault.update([person("x", 20, "b")])
+        vault.publish()
+        status = vault.status()
+        assert (status.waiting, status.ghosts) == (1, 2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_who_fall_ill_give_nobody_away(tmp_path: Path, seed: int) -> None:
+    plan = Plan(patients(3), seed, records=40, releases=6, changes=9, kinds={FALL_ILL: 4.0, INSERT: 3.0, DELETE: 1.0})
+    history = lived(tmp_path / "v", tmp_path, plan, k=3, l=2, diversity="distinct", republication="safe")
+    for columns in (None, ["job", "ill"]):
+        case = attacked(history, columns)
+        possible = possible_values(case.knowledge)
+        assert not given_away(case.knowledge, possible, **({} if columns is None else {"part": 1}))
+
+
+def test_the_audit_sees_who_is_deleted_and_comes_back() -> None:
+    """{a, b} and {a, d} leave a alone for x, whether x was touched or not."""
+    people = [person("x", 20, "a"), person("y", 21, "b"), person("z", 22, "b"), *OTHERS]
+    with shoal.Vault.create(":memory:", SCHEMA, data=people, **ASKED) as vault:
+        vault.publish()
+        vault.delete(["x", "y", "z"])
+        vault.insert([person("x", 20, "a"), person("n1", 21, "d"), person("n2", 22, "d")])
+        with pytest.raises(shoal.AuditError):
+            vault.publish()
+
+
+def test_what_was_accepted_is_not_asked_about_again() -> None:
+    people = [person("x", 20, "a"), person("y", 21, "b"), person("z", 22, "b"), person("u", 23, "a"), *OTHERS]
+    with shoal.Vault.create(":memory:", SCHEMA, data=people, **ASKED) as vault:
+        vault.publish()
+        vault.delete(["u"])
+        with pytest.raises(shoal.AuditError):
+            vault.publish()
+        vault.publish(accept_findings=True)
+        assert [entry.accepted > 0 for entry in vault.releases()] == [False, True]
+        vault.publish(even_if_unchanged=True)
+        assert vault.releases()[-1].accepted == 0
+
+
+@pytest.mark.parametrize("how", ["from none", "rebased"])
+def test_releases_of_another_kind_leave_doubt(how: str) -> None:
+    people = [person("x", 20, "a"), person("y", 21, "b"), person("z", 22, "b"), person("u", 23, "b"), *OTHERS]
+    mode = "none" if how == "from none" else "safe"
+    with shoal.Vault.create(":memory:", SCHEMA, data=people, republication=mode, **ASKED) as vault:
+        vault.publish()
+        vault.delete(["u"])
+        if how == "rebased":
+            vault.publish()
+            assert vault.audit().ok
+            vault.rebase(break_guarantee=True)
+        with pytest.warns(ShoalWarning, match="releases from before"):
+            vault.publish(republication="safe")
+        found = vault.audit()
+        assert not found.ok
+        assert "cohorts that began after other releases" in found.reasons[0]
+        assert vault.check().ok
+
+
+@pytest.mark.parametrize("mode", ["audit", "safe"])
+def test_tables_of_quasi_identifiers_alone(mode: str) -> None:
+    schema = shoal.Schema(columns={"id": {"role": "key"}, "age": {"role": "quasi-identifier", "type": "numeric"}})
+    people = [{"id": f"p{i}", "age": 20 + i} for i in range(12)]
+    with shoal.Vault.create(":memory:", schema, k=3, data=people, seed=1, republication=mode) as vault:
+        vault.publish()
+        vault.delete(["p3"])
+        vault.update([{"id": "p4", "age": 90}])
+        release = vault.publish(republication="safe")
+        assert release.table.num_rows == 12
+        assert vault.check().ok
+        assert vault.release(2).table.equals(release.table)
+
+
+def test_numbers_of_places_tell_no_order() -> None:
+    people = [person(f"p{i:02}", 20 + i, "abc"[i % 3]) for i in range(30)]
+    with shoal.Vault.create(":memory:", SCHEMA, data=people, republication="safe", **ASKED) as vault:
+        vault.publish()
+        with vault._reading() as connection:
+            held = connection.exec_driver_sql(
+                "SELECT r.key FROM places p JOIN records r ON r.id = p.holder ORDER BY p.id"
+            ).all()
+    assert sorted(held) != held
+
+
+def test_people_are_counted_across_atoms_that_are_joined() -> None:
+    columns = {**SCHEMA.columns, "who": shoal.Column(role="person")}
+    rows = [{**person(f"p{i}", 20 + i, "abc"[i % 3]), "who": f"w{i // 2}"} for i in range(24)]
+    with shoal.Vault.create(":memory:", shoal.Schema(columns), k=3, data=rows, seed=1) as vault:
+        vault.publish()
+        vault.delete(["p1", "p8", "p15"])
+        vault.publish(accept_findings=True)
+        vault.delete(["p2"])
+        vault.publish(republication="safe")
+        groups: dict[int, set[str]] = {}
+        whose = {row["id"]: row["who"] for row in rows}
+        with vault._reading() as connection:
+            held = connection.exec_driver_sql(
+                "SELECT p.cohort, r.key FROM places p LEFT JOIN records r ON r.id = p.holder WHERE p.until IS NULL"
+            ).all()
+        for i, (cohort, key) in enumerate(held):
+            groups.setdefault(cohort, set()).add(f"ghost {i}" if key is None else whose[key])
+        assert min(map(len, groups.values())) >= 3
