@@ -10,8 +10,9 @@ from pathlib import Path
 
 
 def bare_environment() -> dict[str, str]:
-    """What a program has that nobody has prepared a terminal for; and where its code lies, if that was said."""
-    return {name: os.environ[name] for name in ("HOME", "PATH", "PYTHONPATH", "NUMBA_CACHE_DIR") if name in os.environ}
+    """What a program has that nobody has prepared a terminal for; and where code and kernels lie, if that was said."""
+    kept = ("HOME", "PATH", "PYTHONPATH", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
