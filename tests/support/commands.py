@@ -7,6 +7,9 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from tests.support.command_server import WIDTH, ask, command_server
 
 
 def bare_environment() -> dict[str, str]:
@@ -16,9 +19,13 @@ def bare_environment() -> dict[str, str]:
 
 
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    command, environment = [*map(str, words)], {**os.environ, "COLUMNS": WIDTH}
+    with Path(os.devnull).open() as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        streams = nothing.fileno(), out.fileno(), err.fileno()
+        code = ask(command_server(), command, str(cwd), environment, streams)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
 
 def run_in_terminal(*words: str | Path, cwd: Path) -> str:
