@@ -12,14 +12,16 @@ Longs = NDArray[np.int64]
 
 
 def grow(array: A, size: int, fill: int = 0) -> A:
-    """The same entries with room for `size` of them, and `fill` behind. Room that is not used takes no memory."""
+    """The same entries with room for `size` of them, and `fill` behind. Room that is not used takes no memory.
+
+    In one piece, whatever `array` is a view of: kernels would be compiled again for one that is not.
+    """
+    grown: Any
     if len(array) >= size:
-        return array
-    grown: Any = (
-        np.zeros((size, *array.shape[1:]), array.dtype)
-        if fill == 0
-        else np.full((size, *array.shape[1:]), fill, array.dtype)
-    )
+        grown = np.ascontiguousarray(array)
+        return grown
+    shape = (size, *array.shape[1:])
+    grown = np.zeros(shape, array.dtype) if fill == 0 else np.full(shape, fill, array.dtype)
     grown[: len(array)] = array
     return grown
 

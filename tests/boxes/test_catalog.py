@@ -12,8 +12,6 @@ import shoal
 from shoal.boxes.changes import grow_groups, new_grouping
 from shoal.boxes.costs import MEASURES, cost_tables
 from shoal.boxes.group_tree.catalog import ALWAYS, ENOUGH, OFF, ON, STALE, Query, best_covering
-from shoal.boxes.group_tree.search import best_group
-from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.cluster import cluster
 from shoal.compiling import ZERO, kernel
@@ -21,7 +19,7 @@ from shoal.privacy.rules import no_rules
 from shoal.records.encode import Records, encode
 from shoal.schema import Role
 from tests.support.costs import cell_cost
-from tests.support.group_trees import added, check, updated
+from tests.support.group_trees import added, check, found_by, rebuilt, updated
 from tests.support.tables import MadeTable, tables
 
 
@@ -65,23 +63,8 @@ def grouped(records: Records, k: int) -> Grouping:
     return new_grouping(records.codes, partition.labels.copy(), cost_tables(records.books, "il"), no_rules(k))
 
 
-@kernel
-def best_groups(g: Grouping, times: int) -> np.ndarray:
-    found = np.empty(times, np.int64)
-    for record in range(times):
-        point = g.codes[record]
-        found[record] = best_group(g, Query(point, point, 1.0, 0.0, np.inf, ZERO - 1, ZERO - 1), False)
-    return found
-
-
 def ask(g: Grouping, times: int) -> list[int]:
-    found: list[int] = best_groups(g, times).tolist()
-    return found
-
-
-@kernel
-def rebuilt(g: Grouping) -> None:
-    rebuild_if_stale(g)
+    return [found_by(g, Query(point, point, 1.0, 0.0, np.inf, -1, -1)) for point in g.codes[:times]]
 
 
 @kernel

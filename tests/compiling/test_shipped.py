@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from shoal.compiling import shipped
-from tests.support.compiled import ROOT, SMALL, counted, in_folder
+from tests.support.compiled import ROOT, TOLD, counted, in_folder
 from tests.support.everything import EVERYTHING
 
 pytestmark = pytest.mark.skipif(
@@ -30,12 +30,12 @@ FACTS = (
 
 @pytest.fixture(scope="module")
 def compiled_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package with what a small table needs compiled into it, for a level of processors."""
+    """A copy of the package with two kernels compiled into it, for a level of processors."""
     folder = tmp_path_factory.mktemp("package")
     sources, made = folder / "sources", folder / "made"
     shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__"))
     for_level = in_folder(made, sources, NUMBA_CPU_NAME=LEVEL, NUMBA_CPU_FEATURES="")
-    assert int(counted(SMALL, for_level)[-1]) > 0
+    assert int(counted(TOLD, for_level)[-1]) > 0
     (kernels,) = made.glob("kernels-*")
     shutil.copytree(kernels, sources / "shoal" / "kernels" / LEVEL)
     facts = eval(counted(FACTS, for_level)[0])
@@ -51,22 +51,22 @@ def package(compiled_package: Path, tmp_path: Path) -> Path:
 def test_they_are_used_where_they_fit_and_it_is_said_why_they_do_not(package: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "a file, where no folder can be made"
     nowhere.write_text("", encoding="utf-8")
-    assert counted(SMALL, in_folder(nowhere, package)) == ["0"]
+    assert counted(TOLD, in_folder(nowhere, package)) == ["0"]
     kernels = package / "shoal" / "kernels"
     facts = kernels / shipped.FACTS
     known = facts.read_text(encoding="utf-8")
     facts.write_text(json.dumps({**json.loads(known), "numba": "0.1"}), encoding="utf-8")
-    assert counted(SMALL, in_folder(nowhere, package)) == ["0"]  # the files say what they belong to, not this one
+    assert counted(TOLD, in_folder(nowhere, package)) == ["0"]  # the files say what they belong to, not this one
     facts.write_text(known, encoding="utf-8")
     code = package / "shoal" / "cluster" / "mondrian.py"
     code.write_text(code.read_text(encoding="utf-8") + "# Another version.\n", encoding="utf-8")
-    *said, compiled = counted(SMALL, in_folder(nowhere, package))
+    *said, compiled = counted(TOLD, in_folder(nowhere, package))
     assert int(compiled) > 0
     assert any("came with shoal are for another sources" in line for line in said)
 
 
 def test_code_for_newer_processors_is_not_loaded(package: Path, tmp_path: Path) -> None:
-    without = "import llvmlite.binding as b\nb.get_host_cpu_features = type(b.get_host_cpu_features())\n" + SMALL
+    without = "import llvmlite.binding as b\nb.get_host_cpu_features = type(b.get_host_cpu_features())\n" + TOLD
     *said, compiled = counted(without, in_folder(tmp_path / "own", package))
     assert int(compiled) > 0
     assert any("for newer processors" in line for line in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from shoal.cluster import METHODS
 from shoal.measures import MEANINGS, RISKS
 from shoal.privacy import MODELS
 from shoal.schema import CHOICES
+from tests.support.command_server import command_server, line_that_asks
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -47,9 +49,7 @@ def test_every_command_runs(document: Path, tmp_path: Path) -> None:
     (tmp_path / ".venv" / "bin" / "activate").touch()
     start = tmp_path if document.name == "README.md" else tmp_path / "examples" / "patients"
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "shoal").write_text(
-        f'#!/bin/sh\nexec {sys.executable} -c "from shoal.cli import main; main()" "$@"\n'
-    )
+    (tmp_path / "bin" / "shoal").write_text(f'#!/bin/sh\nexec {shlex.join(line_that_asks(command_server()))} "$@"\n')
     (tmp_path / "bin" / "shoal").chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     script = re.sub(r"^make ", f"make -n -C {ROOT} ", "\n".join(blocks(document, "sh")), flags=re.MULTILINE)

@@ -7,17 +7,25 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from tests.support.command_server import WIDTH, ask, command_server
 
 
 def bare_environment() -> dict[str, str]:
-    """What a program has that nobody has prepared a terminal for; and where its code lies, if that was said."""
-    return {name: os.environ[name] for name in ("HOME", "PATH", "PYTHONPATH", "NUMBA_CACHE_DIR") if name in os.environ}
+    """What a program has that nobody has prepared a terminal for; and where code and kernels lie, if that was said."""
+    kept = ("HOME", "PATH", "PYTHONPATH", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, words)]
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    command, environment = [*map(str, words)], {**os.environ, "COLUMNS": WIDTH}
+    with Path(os.devnull).open() as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        streams = nothing.fileno(), out.fileno(), err.fileno()
+        code = ask(command_server(), command, str(cwd), environment, streams)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
 
 def run_in_terminal(*words: str | Path, cwd: Path) -> str:

@@ -18,19 +18,20 @@ events.register("numba:compile", Count())
 {code}
 print(Count.compiled)
 """
-SMALL = """
-import pyarrow as pa, shoal
-class Said(shoal.Progress):
-    def note(self, text): print(text)
-table = pa.table({"age": [31, 34, 38, 52, 55, 57, 59, 61]})
-schema = shoal.Schema(columns={"age": {"role": "quasi-identifier", "type": "numeric"}})
-shoal.anonymize(table, schema, k=2, method="mondrian", seed=1, progress=Said())
-"""
 # Two of the smallest kernels.
 TWO_KERNELS = """
 import numpy as np
 from shoal.boxes.members import members_of
 members_of(np.array([0, 0, 1], np.int32), 2)
+"""
+# The same, for somebody who is told what he waits for.
+TOLD = f"""
+import shoal
+from shoal.progress import announced
+class Said(shoal.Progress):
+    def note(self, text): print(text)
+with announced(Said()):
+    exec({TWO_KERNELS!r})
 """
 
 

@@ -27,6 +27,23 @@ file = release.write(folder / "release.csv")
 shoal.verify(file, census_schema, 5)
 shoal.measure(file, census_schema, population=census)
 shoal.compare(adult.slice(0, 500), schema, k=[5], methods=["mondrian", "shoal"])
+number = shoal.Column(role="quasi-identifier", type="numeric")
+for rows, columns, k in ((2, 1, 2), (6, 1, 3), (12, 1, 2), (9, 2, 9), (40, 3, 4)):  # hardly any groups, or one
+    tiny = pa.table({str(j): [(7 * i + j) % 10 for i in range(rows)] for j in range(columns)})
+    ill = pa.array(["flu" if i % 2 else "gout" for i in range(rows)])
+    tiny = tiny.append_column("id", pa.array(range(rows))).append_column("ill", ill)
+    named = {"id": shoal.Column(role="key"), "ill": shoal.Column(role="sensitive")}
+    tiny_schema = shoal.Schema(columns={**{str(j): number for j in range(columns)}, **named})
+    for method, known in METHODS.items():
+        for measure in known.measures:
+            shoal.anonymize(tiny, tiny_schema, k=k, method=method, measure=measure, seed=1)
+        shoal.anonymize(tiny, tiny_schema, k=k, l=1.0, method=method, suppress=0.2, optimize="refine", seed=1)
+    for maintainer in MAINTAINERS:  # from nothing, and back to nothing
+        with shoal.Vault.create(":memory:", tiny_schema, k=k, maintainer=maintainer) as vault:
+            vault.insert(tiny)
+            vault.optimize()
+            vault.delete(tiny["id"])
+            vault.insert(tiny)
 for maintainer, known in MAINTAINERS.items():
     rules = {"l": {"diagnosis": 1.5}} if known.keeps_rules else {}
     with shoal.Vault.create(folder / f"{maintainer}.vault", census_schema, k=4, data=census.slice(0, 400),

@@ -7,20 +7,35 @@ import pytest
 
 from shoal.boxes.group_tree.catalog import ON, Query
 from shoal.boxes.group_tree.search import best_group
-from shoal.boxes.group_tree.update import add_group, update_group
+from shoal.boxes.group_tree.update import add_group, rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, kernel
 from tests.support.costs import cell_cost
 
-
-@kernel
-def updated(g: Grouping, group: int) -> None:
-    update_group(g, group + ZERO)
+ADD, UPDATE, REBUILD = range(3)
 
 
 @kernel
+def change(g: Grouping, what: int, group: int) -> None:
+    """One kernel for all: most of what each of them has inside is the same, and takes its time to compile."""
+    if what == ADD:
+        add_group(g, group + ZERO)
+    elif what == UPDATE:
+        update_group(g, group + ZERO)
+    else:
+        rebuild_if_stale(g)
+
+
 def added(g: Grouping, group: int) -> None:
-    add_group(g, group + ZERO)
+    change(g, ADD, group)
+
+
+def updated(g: Grouping, group: int) -> None:
+    change(g, UPDATE, group)
+
+
+def rebuilt(g: Grouping) -> None:
+    change(g, REBUILD, 0)
 
 
 @kernel
