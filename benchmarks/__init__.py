@@ -23,6 +23,7 @@ BENCHMARKS = {
     "refining": "benchmarks.refining",
     "maintenance": "benchmarks.maintenance",
     "vault": "benchmarks.vault",
+    "audit": "benchmarks.audit",
     "privacy": "benchmarks.privacy",
     "tables": "benchmarks.tables",
     "million": "benchmarks.million",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from shoal import datasets
 from shoal.anonymize import anonymize
+from shoal.audit import FileAudit, audit
 from shoal.compare import Comparison, compare
 from shoal.errors import (
     AuditError,
@@ -40,6 +41,7 @@ __all__ = [
     "Column",
     "Comparison",
     "DataError",
+    "FileAudit",
     "Hierarchy",
     "HierarchyError",
     "InputError",
@@ -62,6 +64,7 @@ __all__ = [
     "VerificationError",
     "__version__",
     "anonymize",
+    "audit",
     "compare",
     "datasets",
     "measure",

@@ -191,7 +191,7 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         findings += _findings(history, happened.intersections(units, at, len(few)), units, at, whenever)
         units, at = members.of(by_change)
         findings += _findings(history, [UPDATE] * len(by_change), units, at, np.full((len(by_change), 2), -1))
-        for exposed_units, before, after in [] if combinations is None else linked(history, combinations):
+        for exposed_units, before, after in [] if combinations is None else linked(history, members, combinations):
             zeros = np.zeros(len(exposed_units), np.int64)
             findings += _findings(history, [LINKING], exposed_units, zeros, np.array([[before, after]]))
         in_doubt[revealed.undecided] = True

@@ -34,8 +34,8 @@ def population_sizes(table: pa.Table, schema: Schema, population: object) -> NDA
             error.message = f"in the population, {error.message}"
             error.file = file
             raise
-        labels, index = _labels(name, table[name])
-        low, high = _ranges(book, labels)
+        labels, index = labels_of(name, table[name])
+        low, high = ranges_of(book, labels)
         codes.append(found)
         lows.append(low[index])
         highs.append(high[index])
@@ -47,13 +47,14 @@ def population_sizes(table: pa.Table, schema: Schema, population: object) -> NDA
     return weigh_boxes(tree, np.ones(people.num_rows), lo, hi)[row]
 
 
-def _labels(name: str, column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+def labels_of(name: str, column: pa.ChunkedArray) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The labels of a published column (None: missing), and which of them each row has."""
     coded = coded_labels(name, column)
     index = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy()
     return [*(label or None for label in coded.dictionary.to_pylist()), None], index
 
 
-def _ranges(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
+def ranges_of(book: CodeBook, labels: list[str | None]) -> tuple[Ints, Ints]:
     """The codes of the population that each label covers; an empty range (1..0) for none."""
     low, high = np.ones(len(labels), np.int32), np.zeros(len(labels), np.int32)
     rule = book.column.grower.rule if book.column.grower else None

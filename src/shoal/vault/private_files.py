@@ -12,7 +12,16 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from shoal.errors import OutputError
-from shoal.files import EXISTS, OVERWRITE, OWNER_ONLY, draft_of, place_together, refuse_sources, refuse_vaults
+from shoal.files import (
+    EXISTS,
+    OVERWRITE,
+    OWNER_ONLY,
+    draft_of,
+    drafting,
+    place_together,
+    refuse_sources,
+    refuse_vaults,
+)
 from shoal.release.write import FORMATS, refuse_releases
 from shoal.vault.store.drafts import noted_draft
 from shoal.vault.store.store import Store
@@ -40,10 +49,13 @@ def _check_place(path: Path, *, force: bool, sources: Sequence[str], own: Path |
         raise OutputError(EXISTS, hint=OVERWRITE, file=str(path))
 
 
-def write_private(store: Store, table: pa.Table, path: Path, *, force: bool) -> None:
-    """Write the table as `.csv` or `.parquet`: whole or not at all, its owner's alone from the first byte on."""
+def write_private(store: Store | None, table: pa.Table, path: Path, *, force: bool) -> None:
+    """Write the table as `.csv` or `.parquet`: whole or not at all, its owner's alone from the first byte on.
+
+    `store`: of the vault that it is from, which notes what is left behind if this is interrupted.
+    """
     try:
-        with noted_draft(store, path.parent) as mark:
+        with drafting(path.parent) if store is None else noted_draft(store, path.parent) as mark:
             draft = draft_of(path, mark, "private")
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
                 _write(table, file, path)

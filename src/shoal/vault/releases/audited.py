@@ -73,7 +73,7 @@ def _audit_records(
         held = stored(connection, epoch, where)
     stays = _stays(connection, held)
     units = Units(connection, held, np.unique(stays.ids[len(held.ids) :]), epoch, where)
-    groups, at_group = np.unique(stays.groups, return_inverse=True)
+    groups, at_group = _numbered(stays.groups)
     at_unit = units.of(stays.ids)
     looks = Looks(connection, groups, where)
     history = History(
@@ -100,7 +100,18 @@ def _audit_records(
         progress.advance(1)
     if candidate is not None:
         show(candidate.row["number"], candidate.row["version"], looks.numbers_in(candidate.labels))
-    return audit_history(history, units.combinations, progress).told(units.keys)
+    found = audit_history(history, units.combinations, progress)
+    return found.told([] if found.ok else units.keys())
+
+
+def _numbered(groups: Longs) -> tuple[Longs, Longs]:
+    """All groups, each once by rising number, and which one each is."""
+    highest = int(groups.max(initial=0))
+    if highest > 8 * len(groups) + 1_000 or int(groups.min(initial=0)) < 0:
+        return np.unique(groups, return_inverse=True)
+    there = np.zeros(highest + 1, bool)
+    there[groups] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[groups]
 
 
 def _references(epoch: Epoch) -> dict[str, dict[str, float]]:

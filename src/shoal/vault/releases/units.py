@@ -8,7 +8,7 @@ forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -37,35 +37,55 @@ class Held(NamedTuple):
     """Records as they are: with the group that each is in, and the version from which on it is there."""
 
     ids: Longs
-    keys: Sequence[str]
     people: Sequence[str] | None
     passthrough: pa.Table
     groups: Longs
     since: Longs
+    places: Callable[[Sequence[str]], Longs]  # of records with these keys; −1: there is none
+    keys: Callable[[], Sequence[str]]  # of all; who asks for them has found somebody
 
 
 def stored(connection: sa.Connection, epoch: Epoch, where: str) -> Held:
     """From the tables, checked."""
     sums = stored_sums(vault_row(connection, where))
     found = load_records(connection, epoch, sums, where)
-    return Held(found.ids, found.keys, found.people, found.passthrough, found.groups, found.since)
+
+    def places(keys: Sequence[str]) -> Longs:
+        if not keys:
+            return np.zeros(0, np.int64)
+        at = pc.index_in(pa.array(keys, pa.string()), value_set=pa.array(found.keys, pa.string()))
+        return at.fill_null(-1).to_numpy().astype(np.int64)
+
+    return Held(found.ids, found.people, found.passthrough, found.groups, found.since, places, lambda: found.keys)
 
 
 def in_memory(connection: sa.Connection, state: State, first: int) -> Held:
     """From what is loaded, and was checked then. `first`: a version; who was in their group before it is in it from the
     beginning, as far as it matters."""
     table = state.live.table
-    records, alive = table.records(), table.alive()
+    alive = table.alive()
     ids = table.ids[alive]
-    keys = np.empty(table.used, object)
-    keys[np.fromiter(table.keys.values(), np.int64, len(table.keys))] = list(table.keys)
-    order = np.argsort(ids, kind="stable")
+    place_of_slot = np.full(table.used, -1, np.int64)
+    place_of_slot[alive] = np.arange(len(alive))
+
+    def places(keys: Sequence[str]) -> Longs:
+        slots = [table.keys.get(key, -1) for key in keys]
+        return np.array([-1 if slot < 0 else place_of_slot[slot] for slot in slots], np.int64)
+
+    def names() -> Sequence[str]:
+        keys = np.empty(table.used, object)
+        keys[np.fromiter(table.keys.values(), np.int64, len(table.keys))] = list(table.keys)
+        found: list[str] = keys[alive].tolist()
+        return found
+
     since = np.zeros(len(ids), np.int64)
-    moved = chunks(connection, tables.records, ["id", "since"], tables.records.c.since > first)
-    for numbers, versions in moved:
-        since[order[np.searchsorted(ids, numbers, sorter=order)]] = versions
+    order = None if (np.diff(ids) > 0).all() else np.argsort(ids, kind="stable")
+    for numbers, versions in chunks(connection, tables.records, ["id", "since"], tables.records.c.since > first):
+        at = np.searchsorted(ids, numbers, sorter=order)
+        since[at if order is None else order[at]] = versions
+    columns = {name: table.carried_column(name) for name in state.epoch.passthrough.names}
     groups = table.labels[alive].astype(np.int64)
-    return Held(ids, keys[alive].tolist(), table.people(), records.passthrough, groups, since)
+    return Held(ids, table.people(), pa.table(columns), groups, since, places, names)
 
 
 class Units:
@@ -75,22 +95,23 @@ class Units:
         """`others`: the numbers of records that are not held any more, but in some release."""
         schema, n_held = epoch.schema, len(held.ids)
         past = _past(connection, epoch, where)
-        at = _places(past.keys, held.keys)
+        at = held.places(past.keys)
         columns = pa.concat_tables([held.passthrough, past.passthrough]) if len(past.ids) else held.passthrough
         values = {name: _values(name, columns[name], schema) for name in schema.names(Role.SENSITIVE)}
         unit, is_new = _same(at, n_held, list(values.values()))
         kept = np.concatenate([np.ones(n_held, bool), is_new])
-        known_ids, n_known = np.concatenate([held.ids, past.ids]), int(kept.sum())
-        forgotten = np.setdiff1d(others, known_ids)
+        n_known = int(kept.sum())
+        self._ids, self._units = _by_rising_ids(
+            np.concatenate([held.ids, past.ids]), np.concatenate([np.arange(n_held), unit])
+        )
+        forgotten = others[~self._has(others)]
         n_units = n_known + len(forgotten)
-
-        ids = np.concatenate([known_ids, forgotten])
-        units = np.concatenate([np.arange(n_held), unit, n_known + np.arange(len(forgotten))])
-        order = np.argsort(ids, kind="stable")
-        self._ids, self._units = ids[order], units[order]
+        self._ids, self._units = _by_rising_ids(
+            np.concatenate([self._ids, forgotten]),
+            np.concatenate([self._units, n_known + np.arange(len(forgotten))]),
+        )
         self.known = np.arange(n_units) < n_known
-        self.keys: list[str | None] = [*held.keys, *(key for key, new in zip(past.keys, is_new, strict=True) if new)]
-        self.keys += [None] * len(forgotten)
+        self._names, self._past_names = held.keys, [key for key, new in zip(past.keys, is_new, strict=True) if new]
         whose = _whose(schema, held)
         self.people = np.empty(n_units, np.int64)
         self.people[:n_held] = whose
@@ -108,6 +129,17 @@ class Units:
 
     def __len__(self) -> int:
         return len(self.people)
+
+    def keys(self) -> list[str | None]:
+        """Of all units; None of those who are forgotten."""
+        forgotten = len(self) - int(self.known.sum())
+        return [*self._names(), *self._past_names, *[None] * forgotten]
+
+    def _has(self, ids: Longs) -> NDArray[np.bool_]:
+        if not len(self._ids):
+            return np.zeros(len(ids), bool)
+        found: NDArray[np.bool_] = self._ids[np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)] == ids
+        return found
 
     def of(self, ids: Longs) -> Longs:
         """The units of records that are held, or were in a release."""
@@ -135,12 +167,11 @@ def _past(connection: sa.Connection, epoch: Epoch, where: str) -> _Past:
     return _Past(np.array(ids, np.int64), keys, columns)
 
 
-def _places(wanted: Sequence[str], keys: Sequence[str]) -> Longs:
-    """At which place each of these keys is among all; −1: nowhere."""
-    if not wanted:
-        return np.zeros(0, np.int64)
-    found = pc.index_in(pa.array(wanted, pa.string()), value_set=pa.array(keys, pa.string()))
-    return found.fill_null(-1).to_numpy().astype(np.int64)
+def _by_rising_ids(ids: Longs, units: Longs) -> tuple[Longs, Longs]:
+    if (np.diff(ids) > 0).all():
+        return ids, units
+    order = np.argsort(ids, kind="stable")
+    return ids[order], units[order]
 
 
 def _values(name: str, column: pa.ChunkedArray, schema: Schema) -> Values:
