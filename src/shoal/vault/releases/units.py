@@ -83,7 +83,7 @@ def in_memory(connection: sa.Connection, state: State, first: int) -> Held:
     for numbers, versions in chunks(connection, tables.records, ["id", "since"], tables.records.c.since > first):
         at = np.searchsorted(ids, numbers, sorter=order)
         since[at if order is None else order[at]] = versions
-    columns = {name: table.carried_column(name) for name in state.epoch.passthrough.names}
+    columns = {name: table.passthrough_column(name) for name in state.epoch.passthrough.names}
     groups = table.labels[alive].astype(np.int64)
     return Held(ids, table.people(), pa.table(columns), groups, since, places, names)
 
