@@ -61,7 +61,7 @@ def make(rows: int, releases: int, changes: int, path: Path) -> dict[str, float]
     """A vault with so many releases, that has changed since the last one."""
     table = shoal.datasets.census(rows, 1)
     schema = shoal.datasets.census_schema()
-    with shoal.Vault.create(path, schema, k=K, data=table, method="mondrian", seed=1) as vault:
+    with shoal.Vault.create(path, schema, k=K, data=table, method="mondrian", seed=1, republication="none") as vault:
         for batch in shoal.datasets.census_changes(table, batches=releases, size=changes, seed=2):
             vault.publish()
             vault.apply(batch)
