@@ -57,6 +57,7 @@ def audit_vault(
         references=_references(epoch),
         by_people=bool(epoch.schema.names(Role.PERSON)),
         successors=units.successors,
+        nameless=~units.known,
     )
 
     def show(number: int, version: int, numbers: Longs) -> None:
