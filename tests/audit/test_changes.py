@@ -163,3 +163,41 @@ def test_one_value_where_a_class_has_several_is_found_without_diversity_as_well(
     assert set(audit.exposed_units().tolist()) == {3, 4, 5}
     releases = [[0] * 6, [0] * 3 + [1] * 3]  # here the second release says so alone, and may where nothing is asked
     assert audited(releases, [0, 1, 0, 1, 1, 1], 3, diverse=diverse).ok is not diverse
+
+
+def test_whoever_comes_after_somebody_was_erased_may_be_the_same() -> None:
+    """A class of three leaves and is erased; three others come. Or are they the same?"""
+    releases: Releases = [[0] * 3 + [1] * 3 + [None] * 3, [None] * 3 + [1] * 3 + [0] * 3]
+    history = History(
+        3,
+        TWO_VALUES,
+        people=np.arange(9),
+        values={"ill": published_values("ill", pa.chunked_array([pa.array(list("abaabaaba"))]), None, ("",))},
+        known=np.arange(9) >= 3,
+        nameless=np.arange(9) < 3,
+    )
+    for number, release in enumerate(releases, start=1):
+        history.show(Shown(number, np.array([-1 if one is None else one for one in release], np.int64)))
+    audit = audit_history(history)
+    assert not audit.findings
+    assert audit.in_doubt.tolist() == [6, 7, 8]
+    assert "3 people are here since others were erased" in audit.reasons[0]
+
+
+@pytest.mark.parametrize("diverse", [False, True])
+def test_what_depends_on_erased_values_is_undecided(diverse: bool) -> None:
+    """Three of six leave and are erased: whether they all had one value, the vault cannot say, and an attacker can."""
+    history = History(
+        3,
+        TWO_VALUES if diverse else (),
+        people=np.arange(6),
+        values={"ill": published_values("ill", pa.chunked_array([pa.array(list("abaaaa"))]), None, ("",))},
+        known=np.arange(6) < 3,
+        nameless=np.arange(6) >= 3,
+    )
+    history.show(Shown(1, np.zeros(6, np.int64)))
+    history.show(Shown(2, np.array([0, 0, 0, -1, -1, -1])))
+    audit = audit_history(history)
+    assert not audit.ok
+    assert audit.in_doubt.tolist() == [3, 4, 5]
+    assert "erased" in audit.reasons[0]

@@ -10,7 +10,18 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import shoal
-from tests.attacks.histories import STILL, History, Plan, attacked, lived
+from tests.attacks.histories import (
+    DELETE,
+    FALL_ILL,
+    INSERT,
+    KINDS,
+    RETURN,
+    STILL,
+    History,
+    Plan,
+    attacked,
+    lived,
+)
 from tests.attacks.solver import given_away, possible_values
 from tests.attacks.sources import adult, patients
 from tests.support.commands import run
@@ -20,6 +31,14 @@ PLANS = [
     (Plan(adult(), seed=2, records=200, releases=5, changes=6), {"k": 5, "l": 2, "diversity": "distinct"}),
     (Plan(patients(2), seed=0, records=90, releases=6, changes=5), {"k": 3}),
     (Plan(patients(4), seed=3, records=120, releases=4, changes=6, several=0.3), {"k": 4}),
+]
+
+
+OTHERS = [  # with what is asked besides k
+    (2, {"l": 2, "diversity": "distinct"}),
+    (3, {}),
+    (5, {"l": 2, "diversity": "distinct"}),
+    (10, {"l": 2, "diversity": "distinct"}),
 ]
 
 
@@ -43,6 +62,40 @@ def test_it_names_whomever_a_solver_finds(plan: Plan, options: dict[str, object]
     assert still_here <= {row["key"] for row in found}
     named = {row["key"] for row in found if row["attack"] != "undecided"}
     assert len(still_here & named) >= 0.9 * len(still_here)  # what depends on erased values is undecided
+
+
+def refuse_misses(plan: Plan, folder: Path, options: dict[str, object]) -> None:
+    """Whoever a solver finds, and is still in the vault, is found or in doubt; and then the audit is not ok."""
+    away = exposed_to_a_solver(lived(folder / "vault", folder, plan, **options))
+    with shoal.Vault.open(folder / "vault") as vault:
+        audit = vault.audit()
+        still_here = away & set(vault.groups()["key"].to_pylist())
+    assert not (audit.ok and away)
+    assert audit.people_found is not None
+    assert still_here <= set(audit.people_found["key"].to_pylist())
+
+
+@pytest.mark.parametrize(("k", "asked"), OTHERS)
+def test_it_misses_nobody(k: int, asked: dict[str, object], tmp_path: Path) -> None:
+    plan = Plan(patients(4), seed=k, records=12 * k, releases=4, changes=6, several=0.3 * (k % 2))
+    refuse_misses(plan, tmp_path, {"k": k, **asked})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_it_misses_nobody_in_longer_histories(seed: int, tmp_path: Path) -> None:
+    k, asked = OTHERS[seed % len(OTHERS)]
+    kinds = (KINDS, STILL, {FALL_ILL: 1.0}, {FALL_ILL: 1.0, INSERT: 1.0}, {DELETE: 1.0, RETURN: 1.0})[seed % 5]
+    plan = Plan(
+        patients(2 + seed % 5),
+        seed=100 + seed,
+        records=60 + 5 * seed,
+        releases=3 + seed % 10,
+        changes=3 + seed % 12,
+        kinds=kinds,
+        several=0.3 * (seed % 3 == 0),
+    )
+    refuse_misses(plan, tmp_path, {"k": k, **asked})
 
 
 def test_releases_of_what_has_not_changed_say_no_more_than_one(tmp_path: Path) -> None:

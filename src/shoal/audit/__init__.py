@@ -8,7 +8,7 @@ class, or are absent, in every one. What follows from the published counts is ab
 - `equations.py`, `rows.py`: which sets of people have counts that follow from those of the classes
 - `difference.py`, `surplus.py`, `uniform.py`, `intersection.py`, `linking.py`: the attacks
 - `changes.py`, `kinds.py`: who has changed, was away, or left with a value
-- `verdict.py`: what they find, in words
+- `doubt.py`: what is undecided; `verdict.py`: what is found, in words
 - `files.py`: the same of release files alone (`released.py`, `traces.py`, `label_boxes.py`, `between_files.py`), and of
   a population that is placed into their classes (`population.py`, `placing.py`, `of_people.py`)
 

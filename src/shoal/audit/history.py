@@ -60,11 +60,15 @@ class History:
     by_people: bool = False  # k and the rules count people; else units
     # Pairs of units: what somebody was, and what they were next, with other sensitive values.
     successors: Longs = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    # Units of people whom nobody can name any more: they may have come back as others. Default: none.
+    nameless: Bools = field(default_factory=lambda: np.zeros(0, bool))
     releases: list[Shown] = field(default_factory=list)
     atoms: Longs = field(init=False)  # of each unit: kept up to date by `show`
 
     def __post_init__(self) -> None:
         self.atoms = np.zeros(len(self.people), np.int64)
+        if not len(self.nameless):
+            self.nameless = np.zeros(len(self.people), bool)
 
     def show(self, shown: Shown) -> None:
         """One more release. What it takes grows with the number of units; with more only where atoms part."""

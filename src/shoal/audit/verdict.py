@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.changes import tangled
 from shoal.audit.difference import differences
-from shoal.audit.equations import Sets, classes_of_atoms, distinct_classes
-from shoal.audit.history import History, Members
+from shoal.audit.doubt import WORDS, doubts
+from shoal.audit.equations import Sets, distinct_classes
+from shoal.audit.history import History
 from shoal.audit.intersection import narrowed
 from shoal.audit.kinds import ATTACKS, CRITICAL_ABSENCE, DIFFERENCE, INTERSECTION, LINKING, RE_ENTRY, UPDATE, Happened
 from shoal.audit.linking import linked
@@ -21,6 +21,7 @@ from shoal.audit.uniform import uniform
 from shoal.progress import SILENT, Progress
 
 Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 SEED = 20_070_831  # which vectors are drawn does not matter, only that a history is always judged alike
 
 
@@ -169,7 +170,7 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
     shown = np.bincount(atoms, minlength=members.n_atoms) > 0
     lacking = history.lacking(units, atoms, members.n_atoms) & shown
     findings: list[Finding] = []
-    in_doubt = np.zeros(members.n_atoms, bool)
+    in_doubt: dict[str, Bools] = {}
     if len(history.releases) > 1:
         lacking |= shown & uniform(history, members)
         rng, happened = np.random.default_rng(SEED), Happened(history)
@@ -194,15 +195,17 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         for exposed_units, before, after in [] if combinations is None else linked(history, members, combinations):
             zeros = np.zeros(len(exposed_units), np.int64)
             findings += _findings(history, [LINKING], exposed_units, zeros, np.array([[before, after]]))
-        in_doubt[revealed.undecided] = True
-        in_doubt |= lacking & (not revealed.decided)
-        in_doubt |= shown & (tangled(history, members) | (~lacking & _forgotten(history, members)))
+        undecided = lacking & (not revealed.decided)
+        undecided[revealed.undecided] = True
+        in_doubt = {why: shown & atoms for why, atoms in doubts(history, members, lacking, undecided).items()}
     exposed = {attack: _people(history, [one.units for one in findings if one.attack == attack]) for attack in ATTACKS}
-    open_ones = np.setdiff1d(
-        members.of(np.flatnonzero(in_doubt))[0],
-        np.concatenate([np.zeros(0, np.int64), *(one.units for one in findings)]),
-    )
-    n_undecided = _people(history, [open_ones])
+    settled_units = np.concatenate([np.zeros(0, np.int64), *(one.units for one in findings)])
+    open_ones: dict[str, Longs] = {}
+    for why, some in in_doubt.items():  # everybody once, by the first cause
+        open_ones[why] = np.setdiff1d(members.of(np.flatnonzero(some))[0], settled_units)
+        settled_units = np.concatenate([settled_units, open_ones[why]])
+    every = np.concatenate([np.zeros(0, np.int64), *open_ones.values()])
+    doubtful = {why: _people(history, [some]) for why, some in open_ones.items()}
     return Audit(
         releases=len(history.releases),
         k=history.k,
@@ -210,9 +213,9 @@ def audit_history(history: History, combinations: Longs | None = None, progress:
         smallest=int(sizes[shown].min(initial=history.k)) if shown.any() else 0,
         findings=findings,
         exposed=exposed,
-        undecided=n_undecided,
-        reasons=_reasons(findings, exposed, n_undecided),
-        in_doubt=open_ones,
+        undecided=_people(history, [every]),
+        reasons=_reasons(findings, exposed, doubtful),
+        in_doubt=every,
         people_of=history.people,
     )
 
@@ -234,21 +237,7 @@ def _findings(history: History, attacks: Sequence[str], units: Longs, sets: Long
     ]
 
 
-def _forgotten(history: History, members: Members) -> NDArray[np.bool_]:
-    """Atoms whose values are asked for and not known any more; unless one was a class of its own once, and so
-    was verified."""
-    if not history.rules:
-        return np.zeros(members.n_atoms, bool)
-    forgotten = np.zeros(members.n_atoms, bool)
-    forgotten[history.atoms[~history.known]] = True
-    for of_atoms in classes_of_atoms(history, members):
-        present = np.flatnonzero(of_atoms >= 0)
-        sizes = np.bincount(of_atoms[present], minlength=1)
-        forgotten[present[sizes[of_atoms[present]] == 1]] = False
-    return forgotten
-
-
-def _reasons(findings: Sequence[Finding], exposed: dict[str, int], in_doubt: int) -> list[str]:
+def _reasons(findings: Sequence[Finding], exposed: dict[str, int], in_doubt: dict[str, int]) -> list[str]:
     reasons = []
     for attack, people in exposed.items():
         if people:
@@ -256,11 +245,9 @@ def _reasons(findings: Sequence[Finding], exposed: dict[str, int], in_doubt: int
             reasons.append(
                 f"{attack}: {people} {'person comes' if people == 1 else 'people come'} out; {worst.in_words()}"
             )
-    if in_doubt:
-        reasons.append(
-            f"undecided: {in_doubt} {'person is' if in_doubt == 1 else 'people are'} told apart from others, in sets "
-            "too small or too alike for a class; no sum of published counts was found that gives them away"
-        )
+    for why, people in in_doubt.items():
+        if people:
+            reasons.append(f"undecided: {people} {'person is' if people == 1 else 'people are'} {WORDS[why]}")
     return reasons
 
 

@@ -85,6 +85,7 @@ def _audit_records(
         references=_references(epoch),
         by_people=bool(epoch.schema.names(Role.PERSON)),
         successors=units.successors,
+        nameless=~units.known,
     )
 
     def show(number: int, version: int, numbers: Longs) -> None:
