@@ -176,7 +176,7 @@ def test_what_a_population_must_have() -> None:
 def test_of_what_a_vault_publishes_it_says_what_the_vault_says(tmp_path: Path) -> None:
     census, schema = shoal.datasets.census(120, seed=3), shoal.datasets.census_schema()
     files = [tmp_path / "1.csv", tmp_path / "2.csv"]
-    with shoal.Vault.create(":memory:", schema, k=4, data=census) as vault:
+    with shoal.Vault.create(":memory:", schema, k=4, data=census, republication="none") as vault:
         vault.publish(files[0])
         vault.delete(census.slice(0, 1).select(schema.names(shoal.Role.KEY)))
         vault.publish(files[1])

@@ -29,6 +29,7 @@ AT_WORK = {
     "measure": "measure release.csv -s schema.toml",
     "schema infer": "schema infer people.csv",
     "schema check": "schema check schema.toml people.csv",
+    "hierarchy": "hierarchy town --in people.csv",
     "compare": "compare people.csv -s schema.toml -k 3 --methods mondrian",
     "init": "init new.vault -s schema.toml -k 3 --data people.csv",
     "status": "status vault",

@@ -52,11 +52,6 @@ HEADER = "id,name,income,born,town,zip,ill"
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "anonymize": ("anonymize {people} -s schema.toml -k 3 -o new.csv", ["towns.csv", "schema.toml", "people"]),
     "verify": ("verify {release} -s schema.toml -k 3", ["towns.csv", "schema.toml", "release"]),
-    "audit": ("audit release.csv {release} -s schema.toml -k 3", ["towns.csv", "schema.toml", "release"]),
-    "audit of people": (
-        "audit release.csv release.parquet -s schema.toml -k 3 --population {people}",
-        ["towns.csv", "schema.toml", "people"],
-    ),
     "measure": ("measure {release} -s schema.toml", ["schema.toml", "release"]),
     "schema infer": ("schema infer {people} -o new.toml", ["people"]),
     "schema infer --explain": ("schema infer {people} --explain", ["people"]),
