@@ -105,6 +105,7 @@ def test_a_password_is_never_shown(person: Person) -> None:
         ("restore", "people.csv", url),
     ):
         assert person.is_refused(*words).startswith("Error: "), words
-    for swapped in (("insert", "v", url), ("backup", "v", url), ("restore", url, "v"), ("export", "v", "-o", url)):
+    assert person.is_refused("insert", "v", url).startswith("Error: ")  # a table may come from a database
+    for swapped in (("backup", "v", url), ("restore", url, "v"), ("export", "v", "-o", url)):
         person.types(*swapped, code=2)
         assert "a file is wanted here" in person.said, swapped
