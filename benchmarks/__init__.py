@@ -24,6 +24,7 @@ BENCHMARKS = {
     "maintenance": "benchmarks.maintenance",
     "vault": "benchmarks.vault",
     "audit": "benchmarks.audit",
+    "extracts": "benchmarks.extracts",
     "privacy": "benchmarks.privacy",
     "tables": "benchmarks.tables",
     "million": "benchmarks.million",

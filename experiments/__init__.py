@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from experiments.study import Paper
 
-NAMES = ("byun", "goldberger-tassa", "truta-campan", "similar-b-tree", "usefulness")
+NAMES = ("byun", "goldberger-tassa", "truta-campan", "similar-b-tree", "usefulness", "republication")
 
 
 def papers() -> tuple[Paper, ...]:
     """All of them, with the methods that they need."""
-    from experiments import byun, goldberger_tassa, similar_b_tree, truta_campan, usefulness
+    from experiments import byun, goldberger_tassa, republication, similar_b_tree, truta_campan, usefulness
 
-    return (byun.PAPER, goldberger_tassa.PAPER, truta_campan.PAPER, similar_b_tree.PAPER, usefulness.PAPER)
+    first = (byun.PAPER, goldberger_tassa.PAPER, truta_campan.PAPER, similar_b_tree.PAPER)
+    return (*first, usefulness.PAPER, republication.PAPER)

@@ -11,6 +11,8 @@
     ├── VerificationError        the independent check said no; the release was not made
     │   └── AuditError           together with those before, the release would give somebody away; it was not published
     ├── Unchanged                nothing has changed since the last release; a second one was not made
+    ├── Doubtful                 a change that can be made, but looks like a mistake: who insists has it made
+    ├── Unfinished               people are erased, but old copies of pages are left: erase or compact again
     ├── VaultError               a vault cannot be opened, read or written: no vault, damaged, newer, disk full
     │   └── VaultBusy            another process is changing the vault
     └── InternalError            a promise of shoal's own code is broken: a bug, please report it
@@ -22,12 +24,15 @@ file, the row numbers and the column. The values themselves are in `reveal()`, w
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from shoal.addresses import HIDDEN, may_be_address
 
 SHOWN = 5
+KINDS = 20  # of faults that an error names
+ROW = re.compile(r"row \d+( of the \w+)?")  # another one that a fault is about
 
 
 class Offence(NamedTuple):
@@ -43,6 +48,11 @@ class Offence(NamedTuple):
         where += [f"row {self.row}"] if self.row is not None else []
         where += [f"column {self.column!r}"] if self.column is not None else []
         return f"{', '.join(where)}: {self.fault}" if where else self.fault
+
+    @property
+    def kind(self) -> Offence:
+        """The same without the row: what several rows may have in common."""
+        return self._replace(row=None, fault=ROW.sub("another row", self.fault))
 
 
 class ShoalError(Exception):
@@ -124,29 +134,56 @@ class DataError(InputError):
 
 
 class BatchError(DataError):
-    """A batch of changes is refused as a whole, and nothing has changed: `offences` are the first of `count` faults."""
+    """A batch of changes is refused as a whole, and nothing has changed: `offences` are the first of `count` faults.
+
+    `kinds` are the kinds of faults there are, each with how many there are of it.
+    """
 
     offences: Sequence[Offence] = ()
+    kinds: Mapping[Offence, int] = {}
     count: int = 0
 
     @classmethod
-    def of(cls, offences: Sequence[Offence], count: int, values: Iterable[object] = ()) -> BatchError:
-        """`count` faults, of which these are the first."""
-        listed = "; ".join(map(str, offences))
-        more = f"; and {count - len(offences)} more" if count > len(offences) else ""
+    def of(
+        cls,
+        offences: Sequence[Offence],
+        kinds: Mapping[Offence, int],
+        values: Iterable[object] = (),
+        hint: str | None = None,
+    ) -> BatchError:
+        """Faults of these kinds, of which these are the first."""
+        count = sum(kinds.values())
+        listed = "; ".join(_said(kind, times, offences) for kind, times in list(kinds.items())[:KINDS])
+        more = f"; and {len(kinds) - KINDS} more kinds" if len(kinds) > KINDS else ""
         error = cls(
             f"the batch is refused and nothing has changed: {count} fault{'s' if count != 1 else ''}. {listed}{more}.",
-            hint="Mend them and apply the batch again.",
+            hint=hint or "Mend them and apply the batch again.",
             column=offences[0].column,
             rows=[offence.row for offence in offences if offence.row is not None],
             values=values,
         )
-        error.offences, error.count = list(offences), count
+        error.offences, error.kinds, error.count = list(offences), dict(kinds), count
         return error
 
     def facts(self) -> dict[str, object]:
         listed = [offence._asdict() for offence in self.offences]
-        return {**super().facts(), "offences": listed, "count": self.count}
+        kinds = [
+            {"fault": kind.fault, "column": kind.column, "part": kind.part, "count": times}
+            for kind, times in self.kinds.items()
+        ]
+        return {**super().facts(), "offences": listed, "kinds": kinds, "count": self.count}
+
+
+def _said(kind: Offence, times: int, offences: Sequence[Offence]) -> str:
+    """A kind of fault, with the first rows that have it."""
+    of_this = [offence for offence in offences if offence.kind == kind]
+    if times == 1 and of_this:
+        return str(of_this[0])
+    rows = [offence.row for offence in of_this if offence.row is not None]
+    where = [kind.part] if kind.part else []
+    where += [row_list(rows, times) if rows else f"{times} rows"]
+    where += [f"column {kind.column!r}"] if kind.column is not None else []
+    return f"{', '.join(where)}: {kind.fault}"
 
 
 class ParameterError(InputError):
@@ -172,6 +209,19 @@ class AuditError(VerificationError):
 
 class Unchanged(ShoalError):
     """Nothing has changed since the last release; a second one was not made."""
+
+
+class Doubtful(ShoalError):
+    """A change that can be made, but looks like a mistake: applied already, or it deletes many. Nothing has changed."""
+
+
+class Unfinished(ShoalError):
+    """Records are deleted, but the vault could not be compacted: old copies of its pages may still hold them."""
+
+    receipt: Mapping[str, object] | None = None  # of the erasure so far; None: it could not be made
+
+    def facts(self) -> dict[str, object]:
+        return {**super().facts(), "receipt": self.receipt}
 
 
 class VaultError(ShoalError):
@@ -220,6 +270,6 @@ def row_list(rows: Sequence[int], total: int | None = None) -> str:
     head = [str(row) for row in rows[:SHOWN]]
     if total == 1:
         return f"row {head[0]}"
-    if total > SHOWN:
-        return f"rows {', '.join(head)} and {total - SHOWN} more"
+    if total > len(head):
+        return f"rows {', '.join(head)} and {total - len(head)} more"
     return f"rows {', '.join(head[:-1])} and {head[-1]}"

@@ -345,6 +345,11 @@ class Schema:
         """
         if isinstance(path, Mapping):
             return cls._from_content(path)
+        if not isinstance(path, str | Path):
+            raise SchemaError(
+                f"a schema is a Schema, the path of a TOML file, or a dict. Got {type(path).__name__} instead.",
+                hint="`shoal schema infer` and Schema.infer propose one.",
+            )
         if Path(path).suffix.lower() == ".deid":
             return cls._from_arx(Path(path))
         if may_be_address(path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,18 @@ def patients(values: int = 4) -> Source:
         "ill": {"role": "sensitive"},
     }
     return Source(columns, "ill", "job", illnesses, draw)
+
+
+def bare_patients(values: int = 4) -> Source:
+    """Patients of whom nothing is published beside their illness, each of which is as common."""
+    whole = patients(values)
+    columns = {name: column for name, column in whole.columns.items() if name != whole.insensitive}
+
+    def draw(rng: Rng) -> Record:
+        record = {name: value for name, value in whole.draw(rng).items() if name in columns}
+        return {**record, whole.sensitive: str(rng.choice(whole.values))}
+
+    return replace(whole, columns=columns, draw=draw)
 
 
 def adult() -> Source:

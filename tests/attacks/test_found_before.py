@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -87,8 +88,12 @@ def test_releases_of_another_kind_leave_doubt(how: str) -> None:
             vault.publish()
             assert vault.audit().ok
             vault.rebase(break_guarantee=True)
+        else:
+            with pytest.warns(ShoalWarning, match="releases from before"), pytest.raises(shoal.AuditError) as refused:
+                vault.publish(republication="safe")
+            assert "--republication safe --accept-findings" in str(refused.value)
         with pytest.warns(ShoalWarning, match="releases from before"):
-            vault.publish(republication="safe")
+            vault.publish(republication="safe", accept_findings=True)
         found = vault.audit()
         assert not found.ok
         assert "cohorts that began after other releases" in found.reasons[0]
@@ -138,3 +143,29 @@ def test_people_are_counted_across_atoms_that_are_joined() -> None:
         for i, (cohort, key) in enumerate(held):
             groups.setdefault(cohort, set()).add(f"ghost {i}" if key is None else whose[key])
         assert min(map(len, groups.values())) >= 3
+
+
+@pytest.mark.parametrize(("before", "others"), [([1, 2] * 4, [0.5]), ([None] * 8, [3]), ([10**15, 3] * 4, [2.5])])
+def test_types_tell_nothing_of_who_waits(tmp_path: Path, before: list[object], others: list[object]) -> None:
+    """The first fraction, or the first value of all, comes with somebody whom no release shows yet."""
+    columns = {
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "weight": {"role": "insensitive"},
+        "ill": {"role": "sensitive"},
+    }
+    people = [{"id": str(i), "age": 20 + i, "weight": one, "ill": "ab"[i % 2]} for i, one in enumerate(before)]
+    new = [{"id": f"n{i}", "age": 90, "weight": one, "ill": "a"} for i, one in enumerate(others)]
+    with shoal.Vault.create(
+        tmp_path / "vault", shoal.Schema(columns=columns), data=people, k=2, seed=1, republication="safe"
+    ) as vault:
+        vault.publish(tmp_path / "1.parquet")
+        vault.insert(new)
+        vault.publish(tmp_path / "2.parquet")
+        assert vault.status().waiting == 1
+        shown = [pq.read_table(tmp_path / f"{number}.parquet") for number in (1, 2)]
+        assert shown[0].schema.equals(shown[1].schema)
+        assert sorted(map(str, shown[0]["weight"].to_pylist())) == sorted(map(str, shown[1]["weight"].to_pylist()))
+        vault.release(2, tmp_path / "again.parquet")
+        assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
+        assert vault.check().ok

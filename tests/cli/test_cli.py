@@ -121,6 +121,8 @@ def test_usage_errors_are_explained(folder: Path) -> None:
     assert "--schema" in done.stderr
     assert run("frobnicate", cwd=folder).returncode == 2
     assert run("--version", cwd=folder).stdout == f"shoal {shoal.__version__}\n"
+    as_module = [sys.executable, "-m", "shoal", "--version"]
+    assert subprocess.run(as_module, capture_output=True, text=True).stdout == f"shoal {shoal.__version__}\n"
 
 
 def test_an_existing_output_needs_force(folder: Path) -> None:

@@ -29,7 +29,10 @@ AT_WORK = {
     "measure": "measure release.csv -s schema.toml",
     "schema infer": "schema infer people.csv",
     "schema check": "schema check schema.toml people.csv",
+    "schema show": "schema show vault",
+    "schema-change": "schema-change vault -s schema.toml",
     "hierarchy": "hierarchy town --in people.csv",
+    "erase": "erase vault leaving.csv",
     "compare": "compare people.csv -s schema.toml -k 3 --methods mondrian",
     "init": "init new.vault -s schema.toml -k 3 --data people.csv",
     "status": "status vault",
@@ -40,6 +43,7 @@ AT_WORK = {
     "optimize": "optimize vault",
     "publish": "publish vault -o new.csv",
     "releases": "releases vault",
+    "log": "log vault",
     "release": "release vault 1 -o new.csv",
     "diff": "diff vault 1 2",
     "audit": "audit vault",
@@ -129,10 +133,10 @@ def test_what_was_to_be_done_is_done(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        ("verify release.csv -s schema.toml -k 3", 0),
-        ("verify release.csv -s schema.toml -k 50", 1),
+        pytest.param("verify release.csv -s schema.toml -k 3", 0, marks=pytest.mark.slow),
+        pytest.param("verify release.csv -s schema.toml -k 50", 1, marks=pytest.mark.slow),
         ("verify release.csv -s schema.toml -k 50 --json", 1),
-        ("verify --help", 0),
+        pytest.param("verify --help", 0, marks=pytest.mark.slow),
         ("--version", 0),
     ],
 )

@@ -16,7 +16,7 @@ from tests.support.person import HEADER, PASSWORD, Person, row, table
 
 COMMANDS = (
     "init", "status", "insert", "update", "delete", "apply", "optimize", "publish", "releases", "release", "diff",
-    "groups", "export", "check", "compact", "rebase", "backup", "restore",
+    "groups", "export", "check", "compact", "rebase", "backup", "restore", "log", "erase", "schema-change",
 )  # fmt: skip
 
 
@@ -140,10 +140,11 @@ def test_releases_are_held_against_each_other(person: Person) -> None:
     status = person.asks("status", "v")
     assert (status["republication"], status["max_hold"], status["vacancies"]) == ("safe", 5, "single")
     assert "safe: " in person.types("status", "v")
-    assert "for at most 5 releases" in person.heard
+    assert "(5 releases at most" in person.heard
     person.types("apply", "v", "changes.csv")
     person.types("publish", "v", "-o", "v-3.csv")
     assert person.types("audit", "v").startswith("✓ 3 releases together")
+    assert "Safe together: releases 2 to 3." in person.types("releases", "v")
     assert "undo that" in person.is_refused("publish", "v", "--republication", "none", "--even-if-unchanged")
     assert "--break-guarantee" in person.is_refused("rebase", "v", "-k", "4")
     person.types("rebase", "v", "-k", "4", "--break-guarantee")
@@ -152,6 +153,10 @@ def test_releases_are_held_against_each_other(person: Person) -> None:
     assert "it gives away" in person.types("publish", "w", "-o", "w-2.csv", "--accept-findings")
     entries = person.asks("releases", "w")["releases"]
     assert entries[1]["accepted"] > 0
+    assert "Release 2, with those before, gives away " in person.types("releases", "w")
+    person.types("apply", "w", "changes.csv")
+    assert "shoal audit w --next" in person.types("status", "w")
+    assert "shoal audit w --next -o FILE" in person.types("audit", "w", "--next", code=1)
     assert json.loads(Path("w-2.csv.manifest.json").read_text())["republication"]["accepted_findings"]["people"] > 0
 
     person.types("publish", "x", "-o", "x-2.csv", "--republication", "none")
@@ -159,6 +164,8 @@ def test_releases_are_held_against_each_other(person: Person) -> None:
     person.types("publish", "x", "-o", "x-3.csv")
     assert person.asks("status", "x")["republication"] == "none"
     assert "30d" in person.is_refused("publish", "x", "--max-hold", "soon", "--even-if-unchanged")
+    assert "nobody does" in person.is_refused("publish", "x", "--max-hold", "3", "--even-if-unchanged")
+    assert "nobody does" in person.is_refused("init", "y", "-s", "schema.toml", "-k", "3", "--max-hold", "3")
 
 
 def test_a_trial_changes_nothing(holder: Person) -> None:
@@ -248,14 +255,14 @@ def test_a_busy_vault_says_how_to_wait(holder: Person, monkeypatch: pytest.Monke
 def test_faulty_batches_name_rows_and_columns_alone(holder: Person) -> None:
     person = holder
     for verb, text, wanted in (
-        ("insert", table(range(3)), "row 1, column 'id'"),  # they are there already
+        ("insert", table(range(3)), "rows 1, 2 and 3, column 'id'"),  # they are there already
         ("insert", f"{HEADER}\n{row(80)}\n{row(80)}\n", "row 2"),
         ("insert", f"{HEADER}\nQxKey081,QxName,QxMany,QxTown1,QxIll1\n", "row 1, column 'income'"),
         ("insert", "id,income\nQxKey082,91827300\n", "column 'town'"),
-        ("update", table(range(80, 82)), "row 1"),  # nobody has these keys
+        ("update", table(range(80, 82)), "rows 1 and 2"),  # nobody has these keys
         ("delete", "id\nQxKey083\n", "row 1"),
         ("delete", "number\nQxKey001\n", "'id'"),
-        ("apply", f"op,{HEADER}\nQxAdd,{row(84)}\n", "must be one of insert, update, delete"),
+        ("apply", f"op,{HEADER}\nQxAdd,{row(84)}\n", "must be one of insert, update, upsert, delete"),
     ):
         Path("faulty.csv").write_text(text)
         before = person.asks("status", "v")
@@ -285,7 +292,7 @@ def test_the_help_of_every_command(person: Person) -> None:
         told = person.types(name, "--help", COLUMNS="200")
         assert "Usage: " in told
         assert "--json" in told
-        writes = name not in ("status", "releases", "release", "diff", "groups", "export", "check", "backup")
+        writes = name not in ("status", "releases", "release", "diff", "groups", "export", "check", "backup", "log")
         assert ("--wait" in told) == writes, name
         assert ("--dry-run" in told) == writes, name
 

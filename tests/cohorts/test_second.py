@@ -15,8 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.cohorts.places import Longs, Places, Table
-from shoal.cohorts.second import Past, join_again
+from shoal.cohorts.places import Longs, Past, Places, Table
+from shoal.cohorts.second import join_again
 from shoal.privacy.requirements import Requirements
 from shoal.records.encode import encode
 
@@ -61,7 +61,7 @@ def test_whoever_is_let_in_takes_nobodys_values_away(
     places = places.filled(ghosts, np.full(len(ghosts), -1))
     waiting: Longs = np.arange(n, n + m + len(coming))
     labels = np.array([0] * m + [-1] * len(coming), np.int64)
-    pasts = {n + m + i: Past([0], moved, known=True) for i, (_, moved, _) in enumerate(coming)}
+    pasts = {n + m + i: Past([0], [], moved, changed=moved, known=True) for i, (_, moved, _) in enumerate(coming)}
     limits = np.full(len(waiting), FREE)
     let_in = join_again(table, places, waiting, labels, pasts, limits)
     second = [*fresh, *(coming[record - n - m][2] for record in let_in)]
@@ -80,9 +80,15 @@ def test_one_who_moved_and_one_who_returned_are_let_in() -> None:
     places = Places.none().begun_with(np.arange(3), np.zeros(3, np.int64), None)
     waiting, labels = np.arange(3, 8), np.array([0, 0, 0, 0, -1])
     for moved in (True, False):
-        assert join_again(table, places, waiting, labels, {7: Past([0], moved, known=True)}, np.full(5, FREE)) == {7: 0}
-    assert not join_again(table, places, waiting, labels, {7: Past([0], False, known=False)}, np.full(5, FREE))
-    assert not join_again(table, places, waiting, labels, {7: Past([0], True, known=True)}, np.full(5, -1.0))
+        assert join_again(
+            table, places, waiting, labels, {7: Past([0], [], moved, changed=moved, known=True)}, np.full(5, FREE)
+        ) == {7: 0}
+    assert not join_again(
+        table, places, waiting, labels, {7: Past([0], [], False, changed=False, known=False)}, np.full(5, FREE)
+    )
+    assert not join_again(
+        table, places, waiting, labels, {7: Past([0], [], True, changed=True, known=True)}, np.full(5, -1.0)
+    )
 
 
 @pytest.mark.parametrize("moved", [True, False])
@@ -91,5 +97,5 @@ def test_two_who_can_only_be_one_of_two_do_not_pin_a_third(moved: bool) -> None:
     table = table_of([*"ab", *"ab", *"cc", "a", "b"], 2)
     places = Places.none().begun_with(np.arange(4), np.array([0, 0, 1, 1]), None)
     waiting, labels = np.arange(4, 8), np.array([0, 0, -1, -1])
-    pasts = {6: Past([0], moved, known=True), 7: Past([1], moved, known=True)}
+    pasts = {6: Past([0], [], moved, changed=moved, known=True), 7: Past([1], [], moved, changed=moved, known=True)}
     assert len(join_again(table, places, waiting, labels, pasts, np.full(4, FREE))) < 2

@@ -15,7 +15,12 @@ from tests.support.commands import run
 COMMITTED = Path(__file__).parents[2] / "docs" / "papers"
 
 
-@pytest.mark.parametrize("name", NAMES)
+QUICKEST = ("byun", "republication")  # studies of the others are tried on smaller tables still
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICKEST else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+)
 def test_a_quick_run(name: str, tmp_path: Path) -> None:
     done = run("papers", name, "--quick", "-o", "here", "--json", cwd=tmp_path)
     here = tmp_path / "here"

@@ -46,6 +46,10 @@ def guessed(name: str, values: list[object]) -> str:
             [f"2024-01-{1 + n % 28:02d} 10:{n // 28:02d}:{n % 28:02d}" for n in range(60)],
             "quasi-identifier date",
         ),
+        ("Patientenname", ["Ada", "Bea", "Eve"] * 20, "identifier"),
+        ("kundenname", ["Ada", "Bea", "Eve"] * 20, "identifier"),
+        ("Gemeindename", ["Ulm", "Bonn", "Trier"] * 20, "quasi-identifier categorical"),
+        ("hospitalname", ["North", "South", "East"] * 20, "quasi-identifier categorical"),
         ("patient_id", [n // 2 for n in range(80)], "person"),
         ("case_id", list(range(80)), "key"),
     ],
@@ -129,3 +133,23 @@ def test_questions_are_asked_in_a_terminal(tmp_path: Path) -> None:
     assert asked.returncode == 0, said
     assert b"That is none of them" in said
     assert shoal.Schema.load(tmp_path / "s.toml").columns["frobs"].role == "sensitive"
+
+
+@pytest.mark.parametrize("header", ["id;id;gewicht;born;dx", "id;age;born;age;dx", "id;age;dx;born;dx"])
+def test_a_header_with_a_name_twice_is_no_record(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(header + "\n" + "".join(f"{n};2{n % 10};6{n % 10},5;1{n % 10}.02.1951;flu\n" for n in range(30)))
+    with pytest.raises(shoal.DataError, match=r"one name for columns \d and \d"):
+        propose(path)
+
+
+def test_a_first_record_with_a_value_twice_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("yes;yes;m\n" * 3 + "no;yes;f\n" * 30)
+    assert propose(path).header is False
+
+
+def test_levels_of_dates_are_proposed_and_not_taken() -> None:
+    proposal = propose(pa.table({"date_of_birth": ["31.12.1950", "01.02.1960", "13.05.1971"] * 20}))
+    assert "levels" not in proposal.columns()["date_of_birth"]
+    assert '# levels = ["month", "year", "decade"]' in proposal.toml()

@@ -71,7 +71,7 @@ def test_every_error_is_drawn_and_exported() -> None:
     classes = [
         value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, shoal.ShoalError)
     ]
-    assert len(classes) == 14
+    assert len(classes) == 16
     for error in classes:
         assert error.__name__ in tree
         assert getattr(shoal, error.__name__) is error

@@ -67,13 +67,21 @@ def test_every_fault_of_a_batch_is_listed(live: LivePartition) -> None:
     assert "old 1" in error.reveal()
 
 
-def test_the_first_twenty_are_named_and_all_are_counted(live: LivePartition) -> None:
+def test_faults_are_told_by_kind_with_the_first_rows(live: LivePartition) -> None:
     keys = [f"key {i}" for i in range(50)]
     error = refused(live, ChangeBatch.of(schema(), inserts=new_rows(*keys, age=["old"] * 50), deletes=["nobody"]))
-    assert len(error.offences) == 20
+    assert [offence.row for offence in error.offences] == [1, 2, 3, 4, 5, 1]
     assert error.count == 51
-    assert "and 31 more" in str(error)
+    assert [(kind.column, kind.part, count) for kind, count in error.kinds.items()] == [
+        ("age", "inserts", 50),
+        ("id", "deletes", 1),
+    ]
+    assert str(error).count("not a number") == 1
+    assert "inserts, rows 1, 2, 3, 4, 5 and 45 more, column 'age': not a number; deletes, row 1" in str(error)
     assert str(error.offences[0]) == "inserts, row 1, column 'age': not a number"
+    assert [kind["count"] for kind in error.facts()["kinds"]] == [50, 1]  # type: ignore[attr-defined]
+    twice = refused(live, ChangeBatch.of(schema(), inserts=new_rows("a", "a", "b", "b")))
+    assert "rows 2 and 4, column 'id': the same key as another row (insert twice)" in str(twice)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +115,8 @@ def test_the_first_twenty_are_named_and_all_are_counted(live: LivePartition) -> 
             "has the name of a group of the hierarchy",
         ),
         (
-            lambda: ChangeBatch.from_table(new_rows("a").append_column("op", pa.array(["upsert"])), schema()),
-            "column 'op': must be one of insert, update, delete",
+            lambda: ChangeBatch.from_table(new_rows("a").append_column("op", pa.array(["merge"])), schema()),
+            "column 'op': must be one of insert, update, upsert, delete",
         ),
         (
             lambda: ChangeBatch.of(schema(), updates=new_rows("old 1"), deletes=["old 1"]),

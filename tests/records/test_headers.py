@@ -154,7 +154,7 @@ def test_a_vault_without_headers_takes_every_batch(bare_vault: shoal.Vault, tmp_
     [
         ("insert", "KEY-7,4711,leprosy\n", "has 3 cells"),
         ("apply", FIRST, "has 4 cells"),
-        ("apply", "Rumpelstiltskin," + FIRST, "must be one of insert, update, delete"),
+        ("apply", "Rumpelstiltskin," + FIRST, "must be one of insert, update, upsert, delete"),
         ("delete", "KEY-7,Rumpelstiltskin\n", "has 2 cells.*order: 'id'; or 'id', 'name', 'age', 'ill'"),
         ("delete", "id\np1\n", "the first line names the columns"),
         ("insert", PEOPLE, "the first line names the columns"),

@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.inference import propose
 from shoal.records.reading import read_for
+from shoal.sources.normalize import parse_day
 
 pytestmark = pytest.mark.versions
 
@@ -254,3 +256,18 @@ def test_a_name_that_no_csv_can_say_is_refused(name: str) -> None:
     schema = shoal.Schema(columns={name: {"role": "quasi-identifier", "type": "numeric"}})
     with pytest.raises(shoal.DataError, match="1 column has a name of blanks or with a zero byte"):
         shoal.anonymize(pa.table({name: [1, 1, 2, 2]}), schema, k=2)
+
+
+def test_a_year_of_two_digits_is_not_to_come(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "born\n18.01.30\n03.12.68\n13.05.71\n01.02.05\n")
+    schema = shoal.Schema(columns={"born": {"role": "quasi-identifier", "type": "date", "format": "%d.%m.%y"}})
+    (label,) = set(shoal.anonymize(path, schema, k=4).table["born"].to_pylist())
+    assert label == "[1930-01-18..2005-02-01]"
+    said = propose(path, header=True).toml()
+    assert 'format = "%d.%m.%y"' in said
+    assert "none after today" in said
+
+
+def test_a_year_of_four_digits_may_be_to_come(tmp_path: Path) -> None:
+    assert parse_day("18.01.2930", "%d.%m.%Y").year == 2930
+    assert parse_day("18.01.2930 %y", "%d.%m.%Y %%y").year == 2930

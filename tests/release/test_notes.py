@@ -15,6 +15,7 @@ import pytest
 import shoal
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.fit import check_fit
+from shoal.release.notes import classes_of
 
 SCHEMA = {
     "id": {"role": "key"},
@@ -110,7 +111,7 @@ def test_short_views_for_notebooks() -> None:
     with shoal.Vault.create(":memory:", SCHEMA, k=2, data=TABLE, method="mondrian") as vault:  # type: ignore[arg-type]
         vault.publish()
         changed = vault.insert([{"id": "x", "name": "y", "age": 20, "ill": "flu"}])
-        vault.publish()
+        vault.publish(accept_findings=True)
         shown: list[Any] = [release.report(public=True), verdict, comparison, vault.status(), changed, vault.diff(1, 2)]
     starts = [
         "<Report: 8 rows in 4",
@@ -125,3 +126,19 @@ def test_short_views_for_notebooks() -> None:
         assert len(repr(one)) < 250
         assert "<table>" in one._repr_html_()
         assert "Rumpelstiltskin" not in one._repr_html_()
+
+
+def test_what_nothing_is_left_of_is_said() -> None:
+    born = [f"{1930 + n}-0{1 + n % 9}-11" for n in range(60)]
+    columns = {"born": {"role": "quasi-identifier", "type": "date", "levels": ["month", "year"]}}
+    (note,) = shoal.anonymize({"born": born}, columns, k=5, method="mondrian").notes
+    assert note.startswith("nothing but * is left of born:")
+    del columns["born"]["levels"]
+    assert not shoal.anonymize({"born": born}, columns, k=5, method="mondrian").notes
+
+
+def test_groups_that_look_the_same_are_one_class() -> None:
+    generalized = pa.table(
+        {"a": pa.array(["x", "x", "x", "y"]).dictionary_encode(), "b": pa.array(["1"] * 4).dictionary_encode()}
+    )
+    assert classes_of(generalized, np.array([4, 0, 4, 2], np.int32)).tolist() == [0, 0, 0, 1]

@@ -173,3 +173,12 @@ def test_weights_steer_and_do_not_change_what_is_reported() -> None:
         release = shoal.anonymize(table, schema, k=2)
         assert release.trace(range(4))[heavy].to_pylist() == kept
         assert release.measures()["il"] == 4
+
+
+def test_a_dict_is_a_schema_everywhere_and_nothing_is_none() -> None:
+    columns = {"age": {"role": "quasi-identifier", "type": "numeric"}}
+    published = pa.table({"age": ["[1..2]", "[1..2]"]})
+    assert shoal.verify(published, columns, 2).ok
+    assert shoal.audit([published, published], columns, 2).ok
+    with pytest.raises(shoal.SchemaError, match="Got NoneType instead"):
+        shoal.anonymize({"age": [1, 2]}, None, k=2)  # type: ignore[arg-type]

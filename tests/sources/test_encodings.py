@@ -73,3 +73,24 @@ def test_an_encoding_that_is_none_is_refused(tmp_path: Path) -> None:
         read_for(SCHEMA.reading(encoding="utf-8"), tmp_path / "people.csv")
     with pytest.raises(shoal.DataError, match="utf-16"):
         read_for(SCHEMA.reading(encoding="utf-16"), tmp_path / "people.csv")
+
+
+@pytest.mark.parametrize("said", ["cp1252", "latin-1", "iso-8859-15"])
+def test_utf8_is_read_as_such_although_the_schema_says_western(said: str, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(TEXT.encode())
+    with pytest.warns(shoal.ShoalWarning, match="is UTF-8, and was read so"):
+        table, _ = read_for(SCHEMA.reading(encoding=said), path)
+    assert table["town"].to_pylist() == ["Köln", "Besançon"]
+
+
+def test_a_batch_in_utf8_comes_whole_into_a_vault_made_of_cp1252(tmp_path: Path) -> None:
+    first, batch = tmp_path / "first.csv", tmp_path / "batch.csv"
+    first.write_bytes(("id;town\n" + "".join(f"{n};Köln\n" for n in range(4))).encode("cp1252"))
+    batch.write_bytes("op;id;town\ninsert;9;Düren\n".encode())
+    columns = {"id": {"role": "key"}, "town": {"role": "quasi-identifier", "type": "categorical"}}
+    schema = shoal.Schema(columns=columns, encoding="cp1252")
+    with shoal.Vault.create(tmp_path / "v.vault", schema, k=2, data=first) as vault:
+        with pytest.warns(shoal.ShoalWarning, match="is UTF-8"):
+            vault.apply(batch)
+        assert set(vault.export()["town"].to_pylist()) == {"Köln", "Düren"}

@@ -52,6 +52,11 @@ HEADER = "id,name,income,born,town,zip,ill"
 COMMANDS: dict[str, tuple[str, list[str]]] = {
     "anonymize": ("anonymize {people} -s schema.toml -k 3 -o new.csv", ["towns.csv", "schema.toml", "people"]),
     "verify": ("verify {release} -s schema.toml -k 3", ["towns.csv", "schema.toml", "release"]),
+    "audit": ("audit release.csv {release} -s schema.toml -k 3", ["towns.csv", "schema.toml", "release"]),
+    "audit of people": (
+        "audit release.csv release.parquet -s schema.toml -k 3 --population {members}",
+        ["towns.csv", "schema.toml", "members"],
+    ),
     "measure": ("measure {release} -s schema.toml", ["schema.toml", "release"]),
     "schema infer": ("schema infer {people} -o new.toml", ["people"]),
     "schema infer --explain": ("schema infer {people} --explain", ["people"]),
@@ -62,6 +67,9 @@ COMMANDS: dict[str, tuple[str, list[str]]] = {
     "update": ("update vault {now}", ["now"]),
     "delete": ("delete vault {leaving}", ["leaving"]),
     "apply": ("apply vault {changes}", ["changes"]),
+    "apply --snapshot": ("apply vault --snapshot {tonight}", ["tonight"]),
+    "erase": ("erase vault {leaving}", ["leaving"]),
+    "schema-change": ("schema-change vault -s wider.toml --data {wards}", ["towns.csv", "wider.toml", "wards"]),
 }
 FORMATS = (".csv", ".jsonl", ".parquet", ".xlsx", ".sqlite")
 
@@ -87,10 +95,15 @@ class Desk:
         self._tables("leaving", ["id", "QxKey010", "QxKey011"])
         changes = [f"insert,{row(70)}", f"update,{row(5, town=6)}", "delete,QxKey012,,,,,,"]
         self._tables("changes", [f"op,{HEADER}", *changes])
+        self._write("wider.toml", f'{SCHEMA}[columns.ward]\nrole = "insensitive"\n')
+        self._tables("tonight", [HEADER, row(2, town=1), *map(row, range(3, 62))])
+        self._tables("wards", ["id,ward", *(f"QxKey{number:03},QxWard{number % 3}" for number in range(60))])
         release = shoal.anonymize(self.folder / "people.csv", self.folder / "schema.toml", k=3)
         for ending in (".csv", ".parquet"):
             release.write(self.folder / f"release{ending}")
-        self._write("release.jsonl", "".join(json.dumps(one) + "\n" for one in release.table.to_pylist()))
+        rows = [[str(cell) for cell in one.values()] for one in release.table.to_pylist()]
+        self._other_formats("release", release.table.column_names, rows)
+        self._tables("members", [f"{HEADER},from,until", *(f"{row(number)},1,2" for number in range(60))])
         vault = shoal.Vault.create(
             self.folder / "vault", self.folder / "schema.toml", k=3, data=self.folder / "people.csv"
         )
@@ -108,19 +121,27 @@ class Desk:
         self._write(f"{name}.csv", "\n".join(lines) + "\n")
         names, *rows = (line.split(",") for line in lines)
         records = [dict(zip(names, cells, strict=False)) for cells in rows]
-        self._write(f"{name}.jsonl", "".join(json.dumps(record) + "\n" for record in records))
         table = pa.table({name: [record.get(name) for record in records] for name in names})
         pq.write_table(table, self.folder / f"{name}.parquet")
+        self._other_formats(name, names, rows)
+
+    def _other_formats(self, name: str, names: list[str], rows: list[list[str]]) -> None:
+        """Neither CSV nor Parquet, in which releases are written."""
+        records = [dict(zip(names, cells, strict=False)) for cells in rows]
+        self._write(f"{name}.jsonl", "".join(json.dumps(record) + "\n" for record in records))
         book = openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet(name)
-        for line in lines:
-            sheet.append(line.split(","))
+        for cells in (names, *rows):
+            sheet.append(cells)
         book.save(self.folder / f"{name}.xlsx")
         with sqlite3.connect(self.folder / f"{name}.sqlite") as database:
-            database.execute(f"CREATE TABLE people ({', '.join(names)})")
+            quoted = ", ".join(f'"{column}"' for column in names)
+            database.execute(f"CREATE TABLE people ({quoted})")
             places = ", ".join("?" * len(names))
-            cells = [[record.get(column) for column in names] for record in records]
-            database.executemany(f"INSERT INTO people VALUES ({places})", cells)
+            database.executemany(
+                f"INSERT INTO people VALUES ({places})",
+                [[record.get(column) for column in names] for record in records],
+            )
         database.close()
 
     def complaints(self, words: list[str], broken: str, content: bytes) -> list[str]:

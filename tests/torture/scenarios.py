@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 from typer.testing import CliRunner
 
@@ -33,6 +34,7 @@ class Scenario:
     backup: str | None = None  # the file that a backup is written to
     private: str | None = None  # the file that the holder's own table is written to
     server: bool = False  # done with a vault on a server as well
+    finish: Callable[[World], None] = lambda world: None  # what its error says to do, where half of it lasts
 
 
 def create(world: World, done: Done) -> None:
@@ -130,7 +132,33 @@ def older_private(name: str, *, of: str) -> Callable[[World], None]:
 def safely(world: World) -> None:
     """Published so that releases are safe together."""
     with shoal.Vault.open(world.where) as vault:
-        vault.publish(republication="safe")
+        vault.publish(republication="safe", accept_findings=True)
+
+
+def extract_of(vault: shoal.Vault) -> pa.Table:
+    """The records of a vault one night later: two are gone, and some are a year older."""
+    table = vault.export().sort_by("id")
+    ages = [age if age is None or i % 7 else age + 1 for i, age in enumerate(table["age"].to_pylist())]
+    return table.set_column(table.column_names.index("age"), "age", pa.array(ages)).slice(2)
+
+
+def leaving(world: World) -> None:
+    """A list of who is to be forgotten."""
+    with shoal.Vault.open(world.where) as vault:
+        keys = sorted(vault.groups()["key"].to_pylist())
+    pa_csv.write_csv(pa.table({"id": keys[:2]}), world.out / "leaving.csv")
+
+
+def erase_again(world: World) -> None:
+    with shoal.Vault.open(world.where) as vault:
+        receipt = vault.erase(world.out / "leaving.csv", ignore_unknown=True)
+        assert (receipt.erased, receipt.ignored, receipt.compacted) == (0, 2, True)
+
+
+def measured_otherwise(vault: shoal.Vault) -> shoal.Schema:
+    """Its schema with a domain: groups stay, losses are measured anew."""
+    age = replace(vault.schema.columns["age"], domain=[-100, 200])
+    return shoal.Schema(columns={**vault.schema.columns, "age": age}, missing=vault.schema.missing)
 
 
 def unpublished(world: World) -> None:
@@ -143,6 +171,9 @@ assert (Path(CSV).suffix, Path(PARQUET).suffix) == (".csv", ".parquet")
 ALL = [
     Scenario("create", create, vault=False, server=True),
     Scenario("apply", on_vault(lambda v, w: SCRIPT.step(STEPS + 1).do(v, w.out)), server=True),
+    Scenario("apply --snapshot", on_vault(lambda v, w: v.replace(extract_of(v))), server=True),
+    Scenario("erase", on_vault(lambda v, w: v.erase(w.out / "leaving.csv")), leaving, server=True, finish=erase_again),
+    Scenario("schema-change", on_vault(lambda v, w: v.change_schema(measured_otherwise(v))), server=True),
     Scenario("rebase", on_vault(lambda v, w: v.rebase(k=5)), server=True),
     Scenario("optimize", on_vault(lambda v, w: v.optimize()), server=True),
     Scenario("compact", on_vault(lambda v, w: v.compact()), unpublished),
@@ -150,7 +181,7 @@ ALL = [
     Scenario("publish", on_vault(lambda v, w: v.publish(w.out / "new.csv")), release="new.csv", server=True),
     Scenario(
         "publish, safe from now on",
-        on_vault(lambda v, w: v.publish(w.out / "new.csv", republication="safe")),
+        on_vault(lambda v, w: v.publish(w.out / "new.csv", republication="safe", accept_findings=True)),
         release="new.csv",
         server=True,
     ),

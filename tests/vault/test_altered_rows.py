@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,18 @@ def test_damage_is_never_served(place: Place, what: str) -> None:
             assert not vault.check().ok, "the damage was not found"
 
 
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_vault_is_not_said_to_be_publishable(place: Place, what: str) -> None:
+    where = place()
+    with make(where) as vault:
+        vault.publish()
+        vault.update([{"id": "p3", "age": 7, "s": "y"}])
+        with vault._store.write() as connection:
+            connection.execute(DAMAGE[what])
+    with pytest.raises(Damaged), shoal.Vault.open(where) as vault:
+        vault.status()
+
+
 EPOCHS: dict[str, sa.Executable] = {
     "changed": sa.update(tables.epochs).where(tables.epochs.c.number == 1).values(settings="{}"),
     "lost": sa.delete(tables.epochs).where(tables.epochs.c.number == 1),
@@ -105,6 +117,50 @@ def test_a_damaged_log_does_not_lead_astray(place: Place) -> None:
             connection.execute(sa.update(tables.touches).where(last).values(records=b"\x63" + b"\0" * 7))
         two.insert(people(1, 101))
         assert two.publish().table.num_rows == 31
+
+
+EVENTS: dict[str, sa.Executable] = {
+    "changed": sa.update(tables.events).where(tables.events.c.kind == "publish").values(who="somebody else"),
+    "lost": sa.delete(tables.events).where(tables.events.c.kind == "backup"),
+    "one more": sa.insert(tables.events).from_select(
+        [column.name for column in tables.events.columns],
+        sa.select(sa.literal(9), *list(tables.events.columns)[1:]).where(tables.events.c.kind == "backup"),
+    ),
+    "not summed": sa.update(tables.events).where(tables.events.c.kind == "backup").values(summed=False),
+}
+
+
+@pytest.mark.parametrize("what", EVENTS)
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_is_no_batch_is_checked_too(place: Place, tmp_path: Path, what: str, *, beside: bool) -> None:
+    """A backup that is noted beside whoever writes is summed by the next who does."""
+    with make(place()) as vault:
+        vault.publish()
+        with vault._store.writer(0) if beside else nullcontext():
+            vault.backup(tmp_path / "copy")
+        with vault._store.read() as connection:
+            summed = connection.scalars(sa.select(tables.events.c.summed)).all()
+        assert sorted(summed) == [not beside, True]
+        noted = vault.log()
+        assert vault.check().ok
+        vault.update([{"id": "p3", "age": 7, "s": "y"}])
+        assert vault.log()[: len(noted)] == noted
+        assert vault.check().ok
+        with vault._store.write() as connection:
+            connection.execute(EVENTS[what])
+        assert vault.check().problems == ["the vault is damaged: the log: not what was stored."]
+        with pytest.raises(Damaged):
+            vault.log()
+
+
+def test_a_backup_that_is_noted_and_not_yet_summed_is_checked(place: Place, tmp_path: Path) -> None:
+    with make(place()) as vault:
+        with vault._store.writer(0):
+            vault.backup(tmp_path / "copy")
+        assert vault.check().ok
+        with vault._store.write() as connection:
+            connection.execute(sa.update(tables.events).values(who="somebody else"))
+        assert vault.check().problems == ["the vault is damaged: the log: not what was stored."]
 
 
 def test_where_a_vault_stands_has_a_checksum(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_dry_run_changes_nothing(place: Place, tmp_path: Path) -> None:
 def test_a_refused_batch_changes_nothing(place: Place) -> None:
     with make(place()) as vault:
         before = vault.groups()
-        wrong = as_table(rows_of(1, first=100)).append_column("op", pa.array(["upsert"]))
+        wrong = as_table(rows_of(1, first=100)).append_column("op", pa.array(["replace"]))
         attempts: list[Callable[[], object]] = [
             lambda: vault.insert(as_table(rows_of(2))),
             lambda: vault.delete(["nobody"]),

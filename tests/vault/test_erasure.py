@@ -16,7 +16,7 @@ import shoal
 from shoal.cli.app import app
 from shoal.vault.lifecycle.migrations import _name
 from shoal.vault.store import tables
-from shoal.vault.store.integrity import part_checksum
+from shoal.vault.store.checksums import checksum_of_rows
 from shoal.vault.store.parts import ChecksumChanges
 from shoal.vault.store.rows import as_json, digest
 from tests.support.vault_places import Place
@@ -149,13 +149,34 @@ def test_labels_of_a_class_stay_for_those_who_have_moved_on(place: Place) -> Non
         assert vault.check().ok
 
 
+def test_a_vault_of_format_2_is_brought_up_to_date(place: Place) -> None:
+    where = place()
+    with make(where) as vault:
+        first = vault.publish().table
+        vault.insert([{"id": "new", "age": 33, "city": "Dis", "ill": "flu"}])
+        downgrade(vault, 2)
+    with shoal.Vault.open(where) as vault:
+        assert vault.status().republication == "audit"  # what a vault is that has not been asked
+        assert vault.release(1).table.equals(first)
+        assert [(one.what, one.who, one.release) for one in vault.log()] == [
+            ("create", None, None),
+            ("publish", None, 1),
+            ("apply", None, None),
+        ]
+        assert vault.check().ok
+        vault.insert([{"id": "newer", "age": 34, "city": "Dis", "ill": "flu"}], batch_id="tuesday")
+        vault.publish(republication="safe", accept_findings=True)
+        assert [one.batch_id for one in vault.log()][3:] == ["tuesday", None]
+        assert vault.check().ok
+
+
 def test_a_vault_of_format_1_is_brought_up_to_date(place: Place) -> None:
     where = place()
     with make(where) as vault:
         vault.publish()
         vault.delete(["p1"])
         assert b"domain" not in manifests(vault)
-        downgrade(vault)
+        downgrade(vault, 1)
         assert b"domain" in manifests(vault)
     with shoal.Vault.open(where) as vault:
         assert vault.status().records == 49
@@ -191,28 +212,39 @@ def manifests(vault: shoal.Vault) -> bytes:
         return "".join(connection.scalars(sa.select(tables.releases.c.manifest))).encode()
 
 
-def downgrade(vault: shoal.Vault) -> None:
+def downgrade(vault: shoal.Vault, to: int) -> None:
     """Make a vault what an earlier shoal would have left."""
+    columns = {tables.releases: ["republication"], tables.batches: ["who", "batch_id", "content"]}
+    of_vault = ["republication", *(("uid", "commits") if to == 1 else ())]
     with vault._store.backend.engine.connect() as connection, connection.begin():
-        (manifest,) = connection.scalars(sa.select(tables.releases.c.manifest))
-        facts = json.loads(manifest)
-        facts["columns"]["age"]["domain"] = [20, 100]
-        connection.execute(sa.update(tables.releases).values(manifest=as_json(facts)))
+        if to == 1:
+            (manifest,) = connection.scalars(sa.select(tables.releases.c.manifest))
+            facts = json.loads(manifest)
+            facts["columns"]["age"]["domain"] = [20, 100]
+            connection.execute(sa.update(tables.releases).values(manifest=as_json(facts)))
         sums = ChecksumChanges()
-        sums.clear("releases")
-        sums.add("releases", part_checksum(connection, "releases", vault.where))
+        for part, summed in (("releases", tables.RELEASE), ("batches", tables.BATCH)):
+            table = tables.metadata.tables[part]
+            old = [table.c[name] for name in summed if name not in columns[table]]
+            sums.clear(part)
+            sums.add(part, checksum_of_rows([tuple(row) for row in connection.execute(sa.select(*old))]))
+        sums.clear("events")
         stored = connection.scalar(sa.select(tables.vault.c.sums)) or ""
         connection.execute(sa.update(tables.vault).values(sums=sums.applied_to(stored)))
         row = dict(connection.execute(sa.select(tables.vault)).mappings().one())
-        del row["uid"], row["commits"]
-        row["format"] = 1
-        connection.execute(sa.update(tables.vault).values(format=1, sha256=digest(row)))
-        for column in ("uid", "commits"):
-            connection.exec_driver_sql(f"ALTER TABLE {_name(connection, tables.vault)} DROP COLUMN {column}")
-        for index in tables.memberships.indexes:
-            index.drop(connection)
-        tables.drafts.drop(connection)
-    if "://" not in vault.where:
+        row = {name: value for name, value in row.items() if name not in of_vault} | {"format": to}
+        connection.execute(sa.update(tables.vault).values(format=to, sha256=digest(row)))
+        for table, names in {**columns, tables.vault: of_vault}.items():
+            for name in names:
+                connection.exec_driver_sql(f"ALTER TABLE {_name(connection, table)} DROP COLUMN {name}")
+        gone = [tables.places, tables.waiting, tables.formers, tables.events]
+        if to == 1:
+            gone.append(tables.drafts)
+            for index in tables.memberships.indexes:
+                index.drop(connection)
+        for table in gone:
+            table.drop(connection)
+    if "://" not in vault.where and to == 1:
         Path(f"{vault.where}.head").unlink()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -114,3 +115,22 @@ def test_numbers_of_values_are_not_used_again(place: Place) -> None:
         at = state.epoch.schema.quasi_identifiers.index("country")
         assert state.live.books[at].decode(state.live.codes[record : record + 1, at]) == ["Erewhon"]
         assert one.check().ok
+
+
+def test_masks_are_as_wide_as_the_codes_that_are_left(tmp_path: Path) -> None:
+    """Who knew the long code of somebody who has been deleted publishes what whoever opens the vault now does."""
+    columns = {"id": {"role": "key"}, "code": {"role": "quasi-identifier", "type": "prefix"}}
+    people = [{"id": str(i), "code": f"1{i}"} for i in range(4)] + [{"id": "x", "code": "12345"}]
+    with (
+        shoal.Vault.create(
+            tmp_path / "v", shoal.Schema(columns=columns), data=people, k=2, seed=1, republication="none"
+        ) as vault,
+        shoal.Vault.open(tmp_path / "v") as other,
+    ):
+        assert "1****" in vault.publish().table["code"].to_pylist()
+        vault.delete(["x"])
+        labels = [
+            sorted(one.publish(even_if_unchanged=True).table["code"].to_pylist())
+            for one in (vault, other, shoal.Vault.open(tmp_path / "v"))
+        ]
+        assert labels[0] == labels[1] == labels[2] == ["1*"] * 4

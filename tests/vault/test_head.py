@@ -131,8 +131,10 @@ def test_every_commit_is_in_the_head(tmp_path: Path) -> None:
         assert seen == sorted(set(seen))
         before = commits()
         vault.status()
-        vault.backup(tmp_path / "copy")
+        vault.export()
         assert commits() == before
+        vault.backup(tmp_path / "copy")
+        assert commits() == before + 1  # the log has it
     assert head.stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "copy.head").exists()
 

@@ -103,6 +103,31 @@ class VaultMachine(RuleBasedStateMachine):
         assert (done.inserted, done.updated, done.deleted) == (len(inserts), len(updates), len(deletes))
         assert self.pick().source_position == position
 
+    @rule(count=st.integers(0, 6), gone=st.integers(0, 6), changed=st.integers(0, 6))
+    def replace(self, count: int, gone: int, changed: int) -> None:
+        leaving = self.some_keys(gone)
+        for key in leaving:
+            del self.rows[key]
+        updated = self.some_keys(changed)
+        for key in updated:
+            self.rows[key] = {**self.rows[key], "note": f"{key}#{next(NUMBERS)}"}
+        self.new_rows(count, wild=True)
+        done = self.pick().replace(as_table(list(self.rows.values())), max_deleted=1)
+        assert (done.inserted, done.updated, done.deleted) == (count, len(updated), len(leaving))
+        assert done.unchanged == len(self.rows) - count - len(updated)
+        self.version += bool(count or updated or leaving)
+        self.erased |= set(leaving)
+
+    @rule(gone=st.integers(0, 4))
+    def erase(self, gone: int) -> None:
+        leaving = self.some_keys(gone)
+        for key in leaving:
+            del self.rows[key]
+        done = self.pick().erase([*leaving, "nobody"], ignore_unknown=True)
+        assert (done.erased, done.ignored, done.compacted) == (len(leaving), 1, True)
+        self.version += bool(leaving)
+        self.erased |= set(leaving)
+
     @rule()
     def optimize(self) -> None:
         done = self.pick().optimize()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,3 +62,56 @@ def test_odd_arguments_are_refused_in_words(tmp_path: Path) -> None:
         with pytest.raises(shoal.OutputError, match="is a folder"):
             vault.backup(tmp_path, force=True)
         assert len(vault.releases()) == 1
+
+
+HUGE = 10**30
+
+
+@pytest.mark.parametrize(
+    "verb", ["insert", "upsert", "update", "apply", "replace", "delete", "erase", "data", "default"]
+)
+def test_a_number_that_no_column_holds_is_named_by_column_and_row(verb: str) -> None:
+    columns: dict[str, dict[str, object]] = {
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+        "ill": {"role": "sensitive"},
+    }
+    data = [{"id": i, "age": 20 + i, "ill": "ab"[i % 2]} for i in range(8)]
+    wider = shoal.Schema(columns={**columns, "pay": {"role": "insensitive"}})
+    with shoal.Vault.create(":memory:", shoal.Schema(columns=columns), data=data, k=2) as vault:
+        row = {"id": 1, "age": HUGE, "ill": "a"}
+        verbs: dict[str, Callable[[], object]] = {
+            "insert": lambda: vault.insert([row]),
+            "upsert": lambda: vault.insert([row], upsert=True),
+            "update": lambda: vault.update([row]),
+            "apply": lambda: vault.apply([{"op": "update", **row}]),
+            "replace": lambda: vault.replace([row]),
+            "delete": lambda: vault.delete([HUGE]),
+            "erase": lambda: vault.erase([-HUGE]),
+            "data": lambda: vault.change_schema(wider, data=[{"id": 1, "pay": HUGE}]),
+            "default": lambda: vault.change_schema(wider, defaults={"pay": HUGE}),
+        }
+        with pytest.raises(shoal.DataError, match="row 1: beyond 64 bits") as refused:
+            verbs[verb]()
+        assert refused.value.column in ("id", "age", "pay")
+        assert "000000" not in str(refused.value)
+        assert vault.status().version == 1
+
+
+def test_arguments_of_the_wrong_kind() -> None:
+    columns: dict[str, dict[str, object]] = {
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric"},
+    }
+    wider = shoal.Schema(columns={**columns, "pay": {"role": "insensitive"}})
+    with shoal.Vault.create(":memory:", shoal.Schema(columns=columns), k=2) as vault:
+        wrong: Any
+        for wrong in ([1], "pay", 0, {1: 2}, {"pay": [1, "a"]}, {"pay": object()}, {"pay": "\ud800"}, {"pay": {}}):
+            with pytest.raises(shoal.ParameterError):
+                vault.change_schema(wider, defaults=wrong)
+        for wrong in ([("age", "years")], "age", {"age": 3}, {3: "age"}):
+            with pytest.raises(shoal.ParameterError):
+                vault.change_schema(wider, renamed=wrong)
+        for wrong in (None, [], {}, 3):
+            with pytest.raises(shoal.ParameterError, match="optimize must be one of"):
+                vault.optimize(wrong)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 import shoal
 from tests.support.patience import PATIENCE
-from tests.support.plain_vaults import CATEGORY, make, people, schema
+from tests.support.plain_vaults import CATEGORY, INSENSITIVE, NUMBER, PLAIN, SENSITIVE, make, people, schema
 from tests.support.vault_places import Place
 
 pytestmark = pytest.mark.versions
@@ -65,6 +68,63 @@ def test_a_writer_who_has_lost_his_turn_writes_nothing(postgres_url: str, tmp_pa
         assert vault.check().ok
         assert not list(tmp_path.iterdir())
         vault.publish()
+
+
+def test_writers_of_every_kind_take_turns(place: Place) -> None:
+    """Each batch is whole, whoever comes in between: the log adds up, and what was done last is there."""
+    where = place()
+    make(where, data=people(60)).close()
+    wider = schema(age={**NUMBER, "domain": [0, 200]}, s=SENSITIVE)
+
+    def inserting() -> None:
+        with shoal.Vault.open(where, wait=PATIENCE) as vault:
+            for first in range(100, 112, 2):
+                vault.insert(people(2, first))
+
+    def replacing() -> None:
+        with shoal.Vault.open(where, wait=PATIENCE) as vault:
+            for age in range(4):
+                vault.replace([{**row, "age": age} if row["id"] == "p1" else row for row in people(59)], max_deleted=1)
+
+    def erasing() -> None:
+        with shoal.Vault.open(where, wait=PATIENCE) as vault:
+            for number in range(40, 44):
+                with suppress(shoal.Unfinished):  # somebody reads
+                    vault.erase([f"p{number}"], ignore_unknown=True)
+
+    def changing() -> None:
+        with shoal.Vault.open(where, wait=PATIENCE) as vault:
+            for new in (wider, PLAIN, wider):
+                vault.change_schema(new)
+
+    with ThreadPoolExecutor(4) as threads:
+        for work in [threads.submit(work) for work in (inserting, replacing, erasing, changing)]:
+            work.result(timeout=PATIENCE)
+    with shoal.Vault.open(where) as vault:
+        records = 0
+        for number, one in enumerate(sorted(vault.log(), key=lambda one: one.version), start=1):
+            records = 60 if number == 1 else records + (one.inserted or 0) - (one.deleted or 0)
+            assert (one.version, one.records) == (number, records)
+        assert vault.status().records == records
+        assert vault.schema.columns["age"].domain is not None
+        assert vault.check().ok
+
+
+def test_a_schema_that_another_has_changed_is_known(place: Place) -> None:
+    wider = schema(age=NUMBER, s=SENSITIVE, ward=INSENSITIVE)
+    rows = [{**row, "ward": "new" if row["id"] == "p3" else "main"} for row in people(30)]
+    changes: list[Callable[[shoal.Vault], int]] = [
+        lambda vault: vault.replace(rows).updated,
+        lambda vault: vault.update(rows[3:4]).updated,
+        lambda vault: vault.insert(rows[3:4], upsert=True).updated,
+        lambda vault: vault.apply(pa.Table.from_pylist([{**rows[3], "op": "update"}])).updated,
+    ]
+    for change in changes:
+        where = place()
+        with make(where) as one, shoal.Vault.open(where) as two:
+            one.change_schema(wider, defaults={"ward": "main"})
+            assert change(two) == 1
+            assert dict(zip(*two.export().select(["id", "ward"]).to_pydict().values(), strict=True))["p3"] == "new"
 
 
 @pytest.mark.parametrize("measure", ["il", "lm", "tree", "mi"])

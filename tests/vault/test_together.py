@@ -162,7 +162,7 @@ def complete(where: str | Path, batches: int) -> None:
         assert checked.ok, checked.problems
 
 
-@pytest.mark.parametrize("batches", [24, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("batches", [10, pytest.param(400, marks=pytest.mark.slow)])
 def test_two_write_and_ten_read(where: str, tmp_path: Path, processes: ProcessPoolExecutor, batches: int) -> None:
     """All are at work at once: writers begin when every reader has, and readers look until the writers are done."""
     make(where).close()
@@ -181,7 +181,7 @@ def test_two_write_and_ten_read(where: str, tmp_path: Path, processes: ProcessPo
     complete(where, batches)
 
 
-@pytest.mark.parametrize("batches", [24, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("batches", [10, pytest.param(400, marks=pytest.mark.slow)])
 def test_threads_share_one_vault(where: str, processes: ProcessPoolExecutor, batches: int) -> None:
     processes.submit(share, where, batches).result()
     complete(where, batches)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from shoal.audit.files import FileAudit, audit
 from shoal.audit.history import History, Shown
+from shoal.audit.kinds import UNDECIDED
 from shoal.audit.verdict import Audit, Finding, audit_history
 
-__all__ = ["Audit", "FileAudit", "Finding", "History", "Shown", "audit", "audit_history"]
+__all__ = ["UNDECIDED", "Audit", "FileAudit", "Finding", "History", "Shown", "audit", "audit_history"]

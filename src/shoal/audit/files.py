@@ -8,7 +8,7 @@ asks of a vault. The values of people it does not know even then: what depends o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -74,7 +74,7 @@ class FileAudit:
 
 def audit(
     files: Sequence[object],
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Mapping[str, object],
     k: int = 2,
     *,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
@@ -97,7 +97,7 @@ def audit(
     """
     if isinstance(files, str | Path) or not isinstance(files, Sequence) or len(files) < 2:
         raise ParameterError("an audit of files wants two or more of them, in the order of their publication.")
-    schema = Schema.load(schema) if isinstance(schema, str | Path) else schema
+    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     requirements = Requirements(check_k(k), l, t, diversity, c, alpha)
     progress.stage("reading releases", len(files))
     releases = read_releases(files, schema)

@@ -23,6 +23,7 @@ Bools = NDArray[np.bool_]
 
 DIFFERENCE, INTERSECTION, LINKING = "difference", "intersection", "linking"
 UPDATE, RE_ENTRY, CRITICAL_ABSENCE = "update", "re-entry", "critical absence"
+UNDECIDED = "undecided"  # in the place of an attack
 ATTACKS = (DIFFERENCE, UPDATE, RE_ENTRY, CRITICAL_ABSENCE, INTERSECTION, LINKING)
 
 

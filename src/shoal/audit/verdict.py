@@ -15,7 +15,17 @@ from shoal.audit.doubt import WORDS, doubts
 from shoal.audit.equations import Sets, distinct_classes
 from shoal.audit.history import History
 from shoal.audit.intersection import narrowed
-from shoal.audit.kinds import ATTACKS, CRITICAL_ABSENCE, DIFFERENCE, INTERSECTION, LINKING, RE_ENTRY, UPDATE, Happened
+from shoal.audit.kinds import (
+    ATTACKS,
+    CRITICAL_ABSENCE,
+    DIFFERENCE,
+    INTERSECTION,
+    LINKING,
+    RE_ENTRY,
+    UNDECIDED,
+    UPDATE,
+    Happened,
+)
 from shoal.audit.linking import linked
 from shoal.audit.uniform import uniform
 from shoal.progress import SILENT, Progress
@@ -103,7 +113,7 @@ class Audit:
             (keys[unit], attack)
             for attack, units in [
                 *((finding.attack, finding.units) for finding in self.findings),
-                ("undecided", self.in_doubt),
+                (UNDECIDED, self.in_doubt),
             ]
             for unit in units.tolist()
             if keys[unit] is not None
@@ -113,13 +123,13 @@ class Audit:
         types = pa.schema([("key", pa.string()), ("attack", pa.string())])
         return replace(self, people_found=pa.table(columns, schema=types))
 
-    def doubting(self, units: Longs) -> Audit:
+    def doubting(self, units: Longs, where: str = "in cohorts that began after other releases") -> Audit:
         """The same, where releases that were not looked at may say more of some units."""
         people = len(np.unique(self.people_of[units]))
         if not people:
             return self
         who = "1 person is" if people == 1 else f"{people} people are"
-        reason = f"undecided: {who} in cohorts that began after other releases, which may say more of them"
+        reason = f"undecided: {who} {where}, which may say more of them"
         in_doubt = np.union1d(self.in_doubt, units)
         return replace(self, undecided=self.undecided + people, reasons=[*self.reasons, reason], in_doubt=in_doubt)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from shoal.cli.screen import plural, screen
 from shoal.errors import ParameterError
 from shoal.inference import Guess, Sure
+from shoal.inference.levels import CALENDAR
 from shoal.roles import ColumnType, Role
 
 
@@ -53,10 +54,10 @@ def _decide(guess: Guess, role: Role, kind: ColumnType | None) -> None:
     else:
         guess.why = "decided by whoever was asked"
         if kind != guess.type:
-            guess.levels = ["month", "year"] if kind == ColumnType.DATE else None
-            guess.suggested_levels = guess.format = guess.decimal = guess.thousands = None
+            guess.suggested_levels = CALENDAR if kind == ColumnType.DATE else None
+            guess.format = guess.decimal = guess.thousands = None
         if role != Role.QUASI_IDENTIFIER:
-            guess.levels = guess.suggested_levels = guess.hierarchy = None
+            guess.suggested_levels = guess.hierarchy = None
             numbers = (ColumnType.NUMERIC, ColumnType.DATE)
             kind = guess.type if role == Role.SENSITIVE and guess.type in numbers else None
     guess.role, guess.type, guess.sure = role, kind, Sure.SURE

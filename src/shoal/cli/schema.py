@@ -1,23 +1,40 @@
-"""`shoal schema infer` and `shoal schema check`."""
+"""`shoal schema infer`, `shoal schema check`, and `shoal schema VAULT`, which is `shoal schema show VAULT`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
+from typer.core import TyperGroup
 
 import shoal
 from shoal.cli.asking import ask_about
 from shoal.cli.files import Encoding, Sheet, TableIn, file_path, files_of
 from shoal.cli.screen import AsJson, ShowValues, command, messages, number, plural, print_json, screen
+from shoal.cli.vault.options import VaultPlace, opened
 from shoal.files import refuse_sources, refuse_vaults, write_text
 from shoal.fit import check_fit
 from shoal.inference import Identifying, Proposal, identifying, propose
+from shoal.schema_toml import schema_toml
 
-app = typer.Typer(help="Propose a schema for a table, or hold one against it.", no_args_is_help=True)
+
+class SchemaCommands(TyperGroup):
+    """`shoal schema VAULT` is `shoal schema show VAULT`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=SchemaCommands,
+    help="Propose a schema for a table, hold one against it, or print that of a vault: shoal schema VAULT.",
+    no_args_is_help=True,
+)
 
 
 @app.command("infer")
@@ -137,3 +154,36 @@ def check(
     for warning in fit.warnings:
         screen.print(f"Warning: {warning}.", markup=False)
     screen.print("[bold green]✓[/] The table fits the schema.")
+
+
+@app.command("show")
+@command
+def show(
+    vault: VaultPlace,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", parser=file_path, help="Where to write it; default: the screen."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
+    as_json: AsJson = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Print the schema that a vault is held to, as TOML; `show` need not be said."""
+    with opened(vault) as held:
+        text = schema_toml(held.schema)
+        columns = {
+            name: {"role": str(column.role), "type": str(column.type) if column.type else None}
+            for name, column in held.schema.columns.items()
+        }
+    if output is not None:
+        refuse_vaults(output)
+        write_text(text, output, force=force)
+    if as_json:
+        print_json({"columns": columns, "toml": text, "output": str(output) if output else None})
+    elif output is None:
+        for line in text.removesuffix("\n").split("\n"):
+            screen.print(line, markup=False, soft_wrap=True)
+    else:
+        screen.print(f"Written: {output}.", markup=False)

@@ -30,8 +30,8 @@ ShowValues = Annotated[
     typer.Option("--show-values", help="Let error messages show values of the data (on a terminal only)."),
 ]
 
-# Asked for a release, these are an answer; every other error says that the question could not be dealt with.
-NO = (shoal.VerificationError, shoal.Unchanged)
+# Asked for a release or a change, these are an answer; every other error says that it could not be dealt with.
+NO = (shoal.VerificationError, shoal.Unchanged, shoal.Doubtful)
 
 screen = Screen(highlight=False)
 messages = Screen(stderr=True, highlight=False)

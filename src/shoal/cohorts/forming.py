@@ -6,6 +6,7 @@ average. Somebody who has waited long enough goes out with the group that there 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,24 +62,39 @@ def trimmed(table: Table, records: Longs, labels: Longs, limits: Floats) -> Long
     labels = labels.copy()
     codes = table.records.codes[records]
     order = np.argsort(labels, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-        while len(members) > table.k:
-            loss = float(table.losses(codes[members].min(axis=0)[None], codes[members].max(axis=0)[None])[0])
-            rest = np.array([np.delete(members, i) for i in range(len(members))])
-            without = table.losses(codes[rest].min(axis=1), codes[rest].max(axis=1))
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    while groups := [members for members in groups if len(members) > table.k]:
+        # Each group without each of its members, all at once: asking for a few losses takes as long as for many.
+        rests = [np.array([np.delete(members, i) for i in range(len(members))]) for members in groups]
+        lo = np.concatenate([codes[rest].min(axis=1) for rest in rests])
+        hi = np.concatenate([codes[rest].max(axis=1) for rest in rests])
+        losses = np.split(table.losses(lo, hi), np.cumsum([len(members) for members in groups])[:-1])
+        whole = table.losses(
+            *(np.stack([end(codes[members], axis=0) for members in groups]) for end in (np.min, np.max))
+        )
+        better = []
+        for members, rest, without, loss in zip(groups, rests, losses, whole.tolist(), strict=True):
             gains = len(members) * loss - (len(members) - 1) * without - limits[members]
             worst = int(np.argmax(gains))
-            if not gains[worst] > 0 or not _alone(table, records[rest[worst]]):
-                break
-            labels[members[worst]] = -1
-            members = rest[worst]
+            if gains[worst] > 0:
+                better.append((members[worst], rest[worst]))
+        holds = _alone(table, [records[rest] for _, rest in better])
+        groups = []
+        for (left, rest), held in zip(better, holds, strict=True):
+            if held:
+                labels[left] = -1
+                groups.append(rest)
     return labels
 
 
-def _alone(table: Table, records: Longs) -> bool:
-    """Whether these would have what is asked as a cohort of their own."""
-    some = only(table.records, records)
-    return bool(table.privacy_of(some).facts_of(np.zeros(len(records), np.int32), 1).holds(table.k)[0])
+def _alone(table: Table, groups: Sequence[Longs]) -> list[bool]:
+    """Which of these would have what is asked as a cohort of their own."""
+    if not groups:
+        return []
+    some = only(table.records, np.concatenate(groups))
+    labels = np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups])
+    found: list[bool] = table.privacy_of(some).facts_of(labels, len(groups)).holds(table.k).tolist()
+    return found
 
 
 def feasible(table: Table, waiting: Longs) -> Longs:

@@ -30,6 +30,17 @@ TAINTED, PAST = 1, 2  # of a place: more may be known of it; its holder was in a
 
 
 @dataclass(frozen=True)
+class Past:
+    """Where somebody has been before."""
+
+    cohorts: Sequence[int]  # the earlier ones that there still are
+    places: Sequence[int]  # in them, by number
+    moved: bool  # stayed in the table and has another value; else was away
+    changed: bool  # has another value than some of those places: who knows that takes them for one who has moved
+    known: bool  # all earlier cohorts are there, and no release says more of their places than they do
+
+
+@dataclass(frozen=True)
 class Places:
     """Places. Each is one row of a release, as long as somebody of its cohort is left."""
 
@@ -68,6 +79,15 @@ class Places:
         whose = np.arange(len(records)) if people is None else people.astype(np.int64)
         more = Places(new, cohorts, records, records, whose, np.zeros(len(records), np.int64))
         return self.and_also(more)
+
+    def tying(self, pasts: Mapping[int, Past]) -> Places:
+        """With these records marked as people with a past, and so the places that they have left: what is possible for
+        either depends on the other, so nobody else takes them, and their cohorts stay as they are."""
+        if not pasts:
+            return self
+        left = [place for past in pasts.values() for place in past.places]
+        tied = np.isin(self.holders, list(pasts)) | np.isin(self.ids, left)
+        return replace(self, tainted=np.where(tied & (self.tainted == 0), PAST, self.tainted))
 
     def filled(self, places: Longs, records: Longs) -> Places:
         """With these records as holders of these places."""

@@ -6,7 +6,8 @@ assume that nothing has changed. Either takes possible worlds away. This rule le
 
 1. without them, a cohort has what is asked of a class;
 2. of a cohort with one of them, every sensitive column has two values (and two that are not the only one of an earlier
-   cohort); and if that one has returned, it has all values of the earlier cohorts; if that one has moved, and rows say
+   cohort); and if that one has returned, it has all values of the earlier cohorts; if that one has moved, or has
+   returned with another value, and rows say
    more than the value that has changed, it has, for all that a row of an earlier cohort says besides, two values that
    each occur twice with it: nobody is followed by what has not changed;
 3. of a cohort with r who returned and s who moved, r + s > 1: every value of the returners' earlier cohorts occurs at
@@ -22,19 +23,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shoal.cohorts.places import Floats, Longs, Places, Table
+from shoal.cohorts.places import Floats, Longs, Past, Places, Table
 from shoal.records.codebook import Codes
 
 MOST_TRIED = 20  # cohorts, for each who enters a second one
-
-
-@dataclass(frozen=True)
-class Past:
-    """Where somebody has been before."""
-
-    cohorts: Sequence[int]  # the earlier ones that there still are
-    moved: bool  # stayed in the table and has another value; else was away
-    known: bool  # all earlier cohorts are there, and no release says more of their places than they do
 
 
 @dataclass
@@ -98,7 +90,7 @@ def _allowed(table: Table, places: Places, cohort: _Cohort, record: int, past: P
         return False
     sensitive = table.sensitive[records]
     for one in pasts:
-        if one.moved and not _leaves_two(table, places, records, one):
+        if (one.moved or one.changed) and not _leaves_two(table, places, records, one):
             return False
     returned = [*cohort.returned, *([] if past.moved else [past])]
     earlier = _values_of(table, places, returned)

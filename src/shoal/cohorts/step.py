@@ -9,8 +9,8 @@ import numpy as np
 
 from shoal.cohorts.forming import form
 from shoal.cohorts.parting import part
-from shoal.cohorts.places import PAST, Floats, Longs, Places, Table
-from shoal.cohorts.second import Past, join_again
+from shoal.cohorts.places import Floats, Longs, Past, Places, Table
+from shoal.cohorts.second import join_again
 from shoal.cohorts.vacancies import fill_vacancies
 from shoal.progress import SILENT, Progress
 
@@ -64,9 +64,7 @@ def next_places(
     cohorts = np.concatenate([labels[joined], np.array(list(again.values()), np.int64)])
     whose = None if table.records.people is None else table.records.people[records]
     found = places.begun_with(records, next_cohort + cohorts, whose)
-    if again:  # what is possible for them is less than their cohort has: nobody takes their places
-        found.tainted[-len(again) :] = PAST
-    return found
+    return found.tying({record: pasts[record] for record in again})
 
 
 def _waiting(table: Table, places: Places) -> Longs:

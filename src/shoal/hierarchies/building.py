@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from shoal.errors import HierarchyError, ParameterError, one_of
 from shoal.hierarchies.codes import are_countries, country_rows, icd_rows, is_icd, is_nuts, nuts_rows
 from shoal.hierarchies.tree import ROOT
-from shoal.sources.normalize import looks_like_a_day, looks_like_a_number, number_text
+from shoal.sources.normalize import looks_like_a_day, looks_like_a_number, number_text, parse_day
 
 Rows = list[list[str]]
 FEW = 6  # values that need no groups
@@ -242,4 +242,4 @@ def _form_of_days(values: Sequence[str]) -> str | bool:
 
 
 def _day(text: str, form: object) -> date:
-    return datetime.strptime(text, str(form)).date() if form else datetime.fromisoformat(text).date()
+    return parse_day(text, str(form) if form else None)

@@ -46,6 +46,6 @@ def _take(guess: Guess, path: Path, shown: str) -> None:
         guess.warning = f"{shown} lies beside the table, and lacks {lacking} of the column's {len(values)} values"
         return
     guess.hierarchy, guess.type = shown, ColumnType.CATEGORICAL
-    guess.levels = guess.suggested_levels = guess.format = guess.decimal = guess.thousands = None
+    guess.suggested_levels = guess.format = guess.decimal = guess.thousands = None
     guess.sure = Sure.SURE
     guess.why += "; its hierarchy lies beside the table"

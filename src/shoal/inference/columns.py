@@ -6,6 +6,7 @@ never published.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -13,11 +14,12 @@ import pyarrow as pa
 
 from shoal.errors import DataError
 from shoal.inference.days import differ_in_order
-from shoal.inference.levels import nice_widths
+from shoal.inference.levels import CALENDAR, nice_widths
 from shoal.inference.names import COUNTED, HOUSEHOLD, KEY, PERSON, SURVEY_WEIGHT, Meaning, Reads, meaning_of, words_of
 from shoal.inference.profile import Profile, look_at
 from shoal.inference.types import FEW, Reading, reading_of
 from shoal.roles import ColumnType, Role
+from shoal.sources.normalize import has_short_year
 from shoal.sources.numbers import POINT
 
 NEARLY_UNIQUE = 0.9
@@ -40,8 +42,7 @@ class Guess:
     type: ColumnType | None
     why: str
     sure: Sure = Sure.LIKELY
-    levels: list[str] | None = None
-    suggested_levels: list[float] | None = None
+    suggested_levels: Sequence[float | str] | None = None  # none is taken unasked: tight intervals lose less
     warning: str | None = None
     format: str | None = None
     decimal: str | None = None
@@ -81,11 +82,13 @@ def _describe(made: Guess, profile: Profile) -> None:
     if made.type == ColumnType.DATE:
         if profile.days and profile.days[0] is not None:
             made.format = profile.days[0]
+            if has_short_year(made.format):
+                made.why += ", none after today: years of two digits leave the century open"
         if differ_in_order(profile.days):
             made.sure = Sure.DOUBTFUL
             made.why += ", and nothing shows whether the day or the month comes first"
         if made.role == Role.QUASI_IDENTIFIER:
-            made.levels = ["month", "year"]
+            made.suggested_levels = CALENDAR
     if made.type == ColumnType.NUMERIC:
         form = profile.form or POINT
         made.decimal = form.decimal if form.decimal != "." else None

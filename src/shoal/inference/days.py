@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
-from shoal.sources.normalize import looks_like_a_day
+from shoal.sources.normalize import looks_like_a_day, parse_day
 
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d %b %Y",
@@ -43,6 +42,6 @@ def differ_in_order(forms: Sequence[str | None]) -> bool:
 
 def _reads(text: str, form: str) -> bool:
     try:
-        return EARLIEST <= datetime.strptime(text, form).year <= LATEST
+        return EARLIEST <= parse_day(text, form).year <= LATEST
     except (ValueError, re.error):
         return False

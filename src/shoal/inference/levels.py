@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+CALENDAR = ("month", "year", "decade")
 ABOUT = 20  # intervals at the finest level
 
 

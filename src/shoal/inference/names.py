@@ -66,7 +66,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     (
         Meaning("a name", NAMES, certain=True),
         r"\b(sur|first|last|full|given|maiden|middle|nick|user|family)? ?names?$|"
-        r"(sur|nach|vor|familien|geburts)names?\b|\bnames?\b|\bnom\b|\bnoms$|\bprenom|\bnombres?\b|apellido|"
+        r"[a-z]names?\b|\bnames?\b|\bnom\b|\bnoms$|\bprenom|\bnombres?\b|apellido|"
         r"\bnome\b|sobrenome|\binitials|\blogin|\busername",
     ),
     (
@@ -227,7 +227,9 @@ SURVEY_WEIGHT = re.compile(
 NOT_A_PERSONS = re.compile(
     r"(school|drug|product|event|city|country|town|court|hospital|company|street|state|region|county|place|file|"
     r"course|test|commune|ville|municipio|provincia|centro|escuela|escola|schul|orts?|stadt|firmen|laender|"
-    r"kurs) ?(name|nom|nombre|nome)|(name|nom|nombre|nome) (of the )?(de |da |do |du |la |del )*(school|commune|"
+    r"kurs|gemeinde|kreis|landes?|vereins?|stations?|klinik|krankenhaus|abteilungs?|medikamenten|wirkstoff|produkt|"
+    r"projekt|ward|department|brand|project|host|domain|variable|column|datei) ?(name|nom|nombre|nome)|"
+    r"(name|nom|nombre|nome) (of the )?(de |da |do |du |la |del )*(school|commune|"
     r"municipio|centro|provincia|ville|cidade|ciudad)"
 )
 

@@ -49,7 +49,9 @@ class Proposal:
             lines += ["", f"[columns.{key_in_toml(guess.name)}]", f'role = "{guess.role}" # {guess.sure}: {guess.why}']
             lines += [f"{name} = {value_in_toml(value)}" for name, value in _fields(guess).items()]
             if guess.suggested_levels:
-                lines.append(f"# levels = {json.dumps(guess.suggested_levels)} # fixed intervals instead of tight ones")
+                lines.append(
+                    f"# levels = {json.dumps(list(guess.suggested_levels))} # fixed intervals instead of tight ones"
+                )
             if guess.type == ColumnType.CATEGORICAL and guess.role == Role.QUASI_IDENTIFIER and not guess.hierarchy:
                 lines.append(
                     '# hierarchy = "FILE.csv" # without one, a cell is published as it is or as *; '
@@ -67,7 +69,6 @@ def _fields(guess: Guess) -> dict[str, object]:
         "format": guess.format,
         "decimal": guess.decimal,
         "thousands": guess.thousands,
-        "levels": guess.levels,
         "missing": guess.missing if guess.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE) else None,
     }
     return {name: value for name, value in given.items() if value}

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from shoal.errors import DataError, ShoalWarning
 from shoal.inference.beside import hierarchies_beside
 from shoal.inference.columns import Guess, Sure, guess
@@ -16,6 +18,7 @@ from shoal.roles import ColumnType, Role
 from shoal.sources.csv_files import CsvFile, Expected
 from shoal.sources.encodings import UTF8, checked_encoding
 from shoal.sources.excel import ExcelFile
+from shoal.sources.normalize import looks_like_a_number
 from shoal.sources.numbers import NumberForm
 from shoal.sources.opening import Source, open_source
 
@@ -48,6 +51,8 @@ def propose(
             line=1,
             values=table.column_names,
         )
+    if by_lines and not opened.header and header is None:  # type: ignore[attr-defined]
+        _refuse_names_twice(table, opened.file)
     _keep_one_key(guesses)
     _same_order_of_days(guesses)
     _same_sign_for_fractions(guesses)
@@ -65,7 +70,7 @@ def propose(
 def _encoding(opened: Source, said: str | None) -> str | None:
     """What the schema has to say of it: a mark at the beginning of a file speaks for itself."""
     if said is not None:
-        return said
+        return None if isinstance(opened, CsvFile) and opened.not_as_said else said
     return opened.encoding if isinstance(opened, CsvFile) and opened.detected and opened.encoding != UTF8 else None
 
 
@@ -73,6 +78,24 @@ def _are_names(guesses: Sequence[Guess]) -> bool:
     """Most columns, or several, have a name as columns have them, or a text above nothing but numbers or dates."""
     telling = [one for one in guesses if _tells(one)]
     return len(telling) >= SEVERAL or 2 * len(telling) > len(guesses)
+
+
+def _refuse_names_twice(table: pa.Table, file: str | None) -> None:
+    """A first line with a name twice is no header that can be used, and no record either."""
+    first = ["" if cell is None else str(cell).strip() for cell in table.slice(0, 1).to_pylist()[0].values()]
+    twice = [number for number, name in enumerate(first, start=1) if first.count(name) > 1]
+    if not twice or table.num_rows < 2 or not all(name and not looks_like_a_number(name) for name in first):
+        return
+    below = table.slice(1)
+    if _are_names([guess(name, below.column(place)) for place, name in enumerate(first)]):
+        alike = [number for number in twice if first[number - 1] == first[twice[0] - 1]]
+        raise DataError(
+            f"the header has one name for columns {', '.join(map(str, alike[:-1]))} and {alike[-1]}.",
+            hint="Give every column a name of its own; or say --no-header if the first line is a record.",
+            file=file,
+            line=1,
+            values=[first[alike[0] - 1]],
+        )
 
 
 def _tells(one: Guess) -> bool:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.maintain.extracts import equal
+from shoal.maintain.table import LiveTable
 from shoal.records.changes import Arrivals
 
 
@@ -22,6 +24,19 @@ class Applied(NamedTuple):
     gone: NDArray[np.int32]  # records that were deleted, and those that an update has replaced
     come: NDArray[np.int32]  # records that were inserted, then those that have replaced others
     arrivals: Arrivals
+
+
+def changes_values(table: LiveTable, applied: Applied) -> bool:
+    """Whether a batch has changed any record: not one that says of records what they are already."""
+    if applied.inserted or applied.deleted or not applied.updated:
+        return True
+    before, after = applied.gone, applied.come
+    if not np.array_equal(table.codes[before], table.codes[after]):
+        return True
+    if table.persons is not None and [table.persons[i] for i in before] != [table.persons[i] for i in after]:
+        return True
+    names = table.passthrough[0].column_names
+    return not all(equal(table.carried_in(name, before), table.carried_in(name, after)).all() for name in names)
 
 
 @dataclass

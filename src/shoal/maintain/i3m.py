@@ -7,7 +7,8 @@ inserts. The paper looks at every group for each record; the group tree finds on
 Decisions. All deletes come first. Undersized groups are dispersed in ascending order of their numbers, and looked at
 again when their turn comes; other undersized groups may take in what is dispersed. Groups of 2k and more that are there
 at the beginning are split first. Where rules are asked for, a record joins the best group of those in which they still
-hold; if there is none it stays alone for the moment. Groups that do not keep the rules in the end take in others: the
+hold; if there is none it stays alone for the moment. Closeness is meant to the table as it is after the batch, so a
+group that nobody has touched may not keep it any more. Groups that do not keep the rules in the end take in others: the
 best with which they do, else the best of all, and so on, unless the whole table does not keep them: then all stays as
 it is, and the partition says that it cannot be published.
 
@@ -175,6 +176,7 @@ class I3M:
             self._large = np.zeros(0, np.int64)
         left = np.unique(live.labels[gone])
         self._follow(DELETE, gone)
+        self._follow_closeness(gone, come)
         self._follow(REFRESH, left)
         small = np.union1d(left, self._offending())
         # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
@@ -185,6 +187,14 @@ class I3M:
         self._follow(INSERT, come, progress, "inserting")
         if live.privacy is not None and live.privacy.rules.rules.size:
             self._mend()
+
+    def _follow_closeness(self, gone: Ints, come: Ints) -> None:
+        """Groups are compared with the table as it will be: who has gone does not count, who comes does."""
+        if self.live.privacy is not None and self.live.privacy.compares:
+            stay = self.live.labels >= 0
+            stay[gone], stay[come] = False, True
+            self.live.privacy.follow(np.flatnonzero(stay))
+            self.grouping = self.grouping.replace(rules=self._rules())
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -31,7 +31,6 @@ from shoal.maintain.table import LiveTable
 from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
-from shoal.privacy.sensitive import Distribution
 from shoal.progress import SILENT, Progress, announced
 from shoal.records.changes import Arrivals, ChangeBatch, check, key_of
 from shoal.records.codebook import CodeBook, Codes
@@ -89,7 +88,6 @@ class LivePartition:
         settings: Settings,
         *,
         people: Sequence[str] | None = None,
-        reference: dict[str, Distribution] | None = None,
         ids: NDArray[np.int64] | None = None,
     ) -> None:
         """Records that are in groups already. `people`: whose each is, by name, where people are counted.
@@ -99,7 +97,6 @@ class LivePartition:
         self.schema, self.order, self.settings, self.k = records.schema, records.order, settings, settings.k
         self.table = LiveTable(records, keys, labels, people, ids)
         self.costs: CostTables = cost_tables(records.books, settings.measure)
-        self.reference = reference  # what closeness is measured against, by column; None: nobody has asked yet
         self.epoch = 0  # how many have begun since this was made
         self.rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
         self.privacy: Any = None  # LivePrivacy where more is asked than k records; made with the engine
@@ -177,9 +174,9 @@ class LivePartition:
             from shoal.privacy.growing import LivePrivacy  # loads Numba
 
             persons = None if whose is None else list(dict.fromkeys(whose))
-            privacy = LivePrivacy(self.records(), persons, self.k, self.settings.rules, self.reference)
+            privacy = LivePrivacy(self.records(), persons, self.k, self.settings.rules)
             privacy.spread(self.alive(), len(self.labels))
-            self.privacy, self.reference = privacy, privacy.reference
+            self.privacy = privacy
         self._engine = MAINTAINERS[self.settings.maintainer].engine(self)
 
     def forget_engine(self) -> None:
@@ -229,11 +226,8 @@ class LivePartition:
         return float(sizes @ (box_costs(self.books, self.settings.measure, lo, hi) @ weights))
 
     def privacy_of(self, records: Records) -> Privacy:
-        """What is asked of these records. What closeness is measured against is frozen when an epoch first asks."""
-        if self.reference is None and self.settings.rules:
-            first = Privacy.of(records, self.k, self.settings.rules, quiet=True)
-            self.reference = first.distributions()
-        return Privacy.of(records, self.k, self.settings.rules, reference=self.reference, quiet=True)
+        """What is asked of these records; closeness is measured against the distribution that they have."""
+        return Privacy.of(records, self.k, self.settings.rules, quiet=True)
 
     # How it changes
 
@@ -258,7 +252,7 @@ class LivePartition:
         if batch.schema is not self.schema and batch.schema.columns != self.schema.columns:
             raise ParameterError("the batch was made for another schema.")
         sensitive = {rule.column for rule in self.settings.rules}
-        arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive)
+        arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive, self.table)
         steps.compact(self)
         with self._provisional(arrivals) as change:
             with announced(progress):
@@ -286,7 +280,7 @@ class LivePartition:
         Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
         splits those.
         """
-        check_optimizer(how)
+        check_optimizer(how, needed=True)
         with self._provisional() as change:
             with announced(progress):
                 steps.optimize(self, how, progress)
@@ -315,7 +309,7 @@ class LivePartition:
     def _provisional(self, arrivals: Arrivals = NO_ARRIVALS) -> Iterator[Change]:
         """Whatever the block does is taken back when it ends, unless it has been accepted by then."""
         table, chance = self.table.snapshot(arrivals), self.rng.bit_generator.state
-        costs, reference, epoch = self.costs, self.reference, self.epoch
+        costs, epoch = self.costs, self.epoch
         change = Change(table.groups)
         try:
             yield change
@@ -324,4 +318,4 @@ class LivePartition:
                 self.forget_engine()
                 self.table.restore(table)
                 self.rng.bit_generator.state = chance
-                self.costs, self.reference, self.epoch = costs, reference, epoch
+                self.costs, self.epoch = costs, epoch

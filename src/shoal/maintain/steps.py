@@ -58,7 +58,6 @@ def begin(live: LivePartition, progress: Progress) -> None:
     live.epoch += 1
     live.take_books([restart(book, live.codes[alive, j]) for j, book in enumerate(live.books)])
     live.forget_engine()
-    live.reference = None
     live.labels[alive] = 0
     if live.feasible():
         live.labels[alive] = cluster(
@@ -92,7 +91,6 @@ def admit(live: LivePartition, arrivals: Arrivals) -> tuple[Ints, Ints, Ints]:
         batch = Records(arrivals.codes, live.books, arrivals.passthrough, live.order, live.schema)
         live.privacy.make_room(len(live.labels))
         live.privacy.append(batch, arrivals.people, first)
-        live.reference = live.privacy.reference
     replaced = np.full(len(come), -1, np.int32)
     replaced[len(arrivals.inserted) :] = table.slots_of(arrivals.updated)
     return table.slots_of((*arrivals.deleted, *arrivals.updated)), come, replaced

@@ -99,6 +99,25 @@ class LiveTable:
         column = _together([part.select([name]) for part in self.passthrough])[name]
         return column.take(pa.array(self.alive()))
 
+    def codes_of(self, j: int, keys: Sequence[str]) -> Ints:
+        """Of quasi-identifier j, of the records with these keys."""
+        codes: Ints = self.codes[self.slots_of(keys), j]
+        return codes
+
+    def carried_of(self, name: str, keys: Sequence[str]) -> pa.Array:
+        """A column that is published as it is, of the records with these keys."""
+        return self.carried_in(name, self.slots_of(keys))
+
+    def carried_in(self, name: str, slots: NDArray[np.integer]) -> pa.Array:
+        """The same, of the records in these slots."""
+        column = _together([part.select([name]) for part in self.passthrough])[name]
+        taken = column.take(pa.array(slots))
+        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+    def people_of(self, keys: Sequence[str]) -> list[str]:
+        """Whose the records with these keys are."""
+        return [] if self.persons is None else [self.persons[slot] for slot in self.slots_of(keys)]
+
     # How it changes
 
     def snapshot(self, arrivals: Arrivals) -> Snapshot:

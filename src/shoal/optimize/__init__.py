@@ -36,8 +36,10 @@ OPTIMIZERS: dict[str, Optimizer] = {"refine": _refine, "breaking": _breaking}
 DEFAULT_OPTIMIZER = "refine"
 
 
-def check_optimizer(name: str | None) -> None:
-    if name is not None and name not in OPTIMIZERS:
+def check_optimizer(name: str | None, *, needed: bool = False) -> None:
+    """`needed`: None, which is to leave groups as they are, is no answer."""
+    known = isinstance(name, str) and name in OPTIMIZERS
+    if not known and (needed or name is not None):
         raise ParameterError(one_of("optimize", name, OPTIMIZERS))
 
 
@@ -45,5 +47,5 @@ def optimized(
     name: str, codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress = SILENT
 ) -> Ints:
     """The labels of a partition with no more loss, in which every group still has what is asked."""
-    check_optimizer(name)
+    check_optimizer(name, needed=True)
     return OPTIMIZERS[name](codes, labels, costs, privacy, progress)

@@ -1,8 +1,8 @@
 """What is asked of every group, over records that come and go: sensitive codes and counts that grow with them.
 
-The distribution that closeness is measured against is frozen when this is made, for the epoch. New sensitive values
-get codes by one monotone re-coding, as quasi-identifiers do; lists of counts stay in order. New persons, and new pairs
-of person and value, get the next numbers.
+The distribution that closeness is measured against is that of the records as they are: `follow` brings it up to date
+when those who go have left their groups. New sensitive values get codes by one monotone re-coding, as quasi-identifiers
+do; lists of counts stay in order. New persons, and new pairs of person and value, get the next numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from shoal.arrays import grow
 from shoal.privacy.counts import count_all, recode_bag
 from shoal.privacy.privacy import Privacy
-from shoal.privacy.requirements import Rule
+from shoal.privacy.requirements import CLOSENESS, Rule
 from shoal.privacy.rules import GroupCounts, Rules, new_counts, new_tally, records_of_room, rules_over, with_room
-from shoal.privacy.sensitive import Distribution, SensitiveColumn, sensitive_column
-from shoal.privacy.tables import PrivacyTables, RecordCodes, tables_over
+from shoal.privacy.sensitive import SensitiveColumn, sensitive_column, without_values
+from shoal.privacy.tables import PrivacyTables, RecordCodes, shares_in, shares_of, tables_over
 from shoal.records.encode import Records
 
 Ints = NDArray[np.int32]
@@ -36,16 +36,15 @@ class LivePrivacy:
         persons: Sequence[str] | None,
         k: int,
         rules: Sequence[Rule],
-        reference: dict[str, Distribution] | None = None,
     ) -> None:
         """`persons`: the name of each person by number, where people are counted."""
-        start = Privacy.of(records, k, rules, reference=reference, quiet=True)
-        self.k, self._asked = k, tuple(rules)
-        self.reference: dict[str, Distribution] = start.distributions()
-        self._columns = [
-            sensitive_column(column.name, records, self.reference[column.name], quiet=True) for column in start.columns
-        ]
+        start = Privacy.of(records, k, rules, quiet=True)
+        self.k, self._asked, self._schema = k, tuple(rules), records.schema
+        self._columns = list(start.columns)
         tables = start.tables
+        self._shares = [shares_in(tables, j) for j in range(len(self._columns))]  # of each code, in the whole table
+        compared = {rule.column for rule in rules if rule.model == CLOSENESS}
+        self._compared = [j for j, column in enumerate(self._columns) if column.name in compared]
         self._codes = RecordCodes(tables.by_people, tables.values, tables.whose, tables.pair_values)
         self._persons = None if persons is None else {name: number for number, name in enumerate(persons)}
         self._numbers = len(tables.pair_values)  # of persons and pairs, in use
@@ -67,8 +66,7 @@ class LivePrivacy:
         return self._rules
 
     def _make_tables(self) -> None:
-        shares = [column.reference(np.zeros(0, np.int64)) for column in self._columns]
-        self.tables = tables_over(self.k, self._asked, self._columns, shares, self._codes)
+        self.tables = tables_over(self.k, self._asked, self._columns, self._shares, self._codes)
         self._rules = None
 
     def spread(self, slots: NDArray[np.int64], room: int) -> None:
@@ -106,7 +104,7 @@ class LivePrivacy:
         last = first + len(arrivals)
         reshaped = False
         for j, known in enumerate(self._columns):
-            column = sensitive_column(known.name, arrivals, self.reference[known.name], quiet=True)
+            column = sensitive_column(known.name, arrivals, known.values, quiet=True)
             if column.texts != known.texts or column.some_missing != known.some_missing:
                 self._recode(j, known, column, first)
                 reshaped = True
@@ -116,20 +114,44 @@ class LivePrivacy:
         if people is not None:
             self._name(people, first)
 
+    @property
+    def compares(self) -> bool:
+        """Whether closeness is asked for: whoever changes the table lets `follow` know."""
+        return bool(self._compared)
+
+    def follow(self, slots: NDArray[np.int64]) -> None:
+        """The records in these slots are the whole table: closeness is measured against them from here on.
+
+        No group may have anybody else. Values that nobody has any more are places no longer, as for who looks at these
+        records alone.
+        """
+        by_people, values, whose, _ = self._codes
+        for j in self._compared:
+            known, pairs = self._columns[j], whose[slots, 1 + j] if by_people else None
+            shares = shares_of(values[slots, j], pairs, known.size)
+            lost = np.flatnonzero((shares == 0) & (self._shares[j] > 0)).astype(np.int32)
+            self._shares[j] = shares
+            if len(lost):
+                described = self._schema.columns[known.name]
+                narrower = without_values(known, described, lost, self._schema.missing)
+                self._recode(j, known, narrower, len(values))
+        self._make_tables()
+
     def _recode(self, j: int, known: SensitiveColumn, column: SensitiveColumn, records: int) -> None:
-        """A column has values that were not there before; those that were get new codes."""
+        """A column has other values than before: each that stays gets its new code, those that nobody has get none."""
         code_of = {text: code for code, text in enumerate(column.texts, start=1)}
-        moved = np.array([0, *(code_of[text] for text in known.texts)], np.int32)
-        values: list[str | None] = [None, *column.texts] if column.some_missing else [*column.texts]
-        known_shares = self.reference[column.name]
-        self.reference = {**self.reference, column.name: {**dict.fromkeys(values, 0.0), **known_shares}}
-        self._columns[j] = column
+        moved = np.array([0, *(code_of.get(text, -1) for text in known.texts)], np.int32)
+        kept = moved >= 0
+        shares = np.zeros(column.size)
+        shares[moved[kept]] = self._shares[j][kept]
+        self._shares[j], self._columns[j] = shares, column
         codes = self._codes.values[:records, j]
-        codes[:] = moved[codes]
+        codes[:] = np.maximum(moved, 0)[codes]  # slots out of use may have had any
         recode_bag(self.rules, j, moved)
         self._pairs = {
             (i, person, int(moved[value]) if i == j else value): number
             for (i, person, value), number in self._pairs.items()
+            if i != j or kept[value]
         }
         for (i, _, value), number in self._pairs.items():
             if i == j:

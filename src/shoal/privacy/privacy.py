@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.privacy.requirements import ALPHA, CLOSENESS, Rule
 from shoal.privacy.sensitive import Distribution, SensitiveColumn, sensitive_column
-from shoal.privacy.tables import Ints, Longs, PrivacyTables, privacy_tables
+from shoal.privacy.tables import Ints, Longs, PrivacyTables, privacy_tables, shares_in
 from shoal.records.encode import Records
 
 
@@ -41,6 +41,7 @@ class Privacy:
     columns: tuple[SensitiveColumn, ...]
     people: Ints | None  # the person of each record, where one may have several
     records: int
+    reference: Mapping[str, Distribution] | None = None  # what closeness is measured against; None: these records
 
     @classmethod
     def of(
@@ -52,16 +53,18 @@ class Privacy:
         reference: Mapping[str, Distribution] | None = None,
         quiet: bool = False,
     ) -> Privacy:
-        """`reference`: the distributions that closeness is measured against, frozen for the epoch, by column.
+        """Closeness is measured against the distribution of these records, or against `reference`, by column.
 
         `quiet`: say nothing of missing values; it has been said before.
         """
         names = list(dict.fromkeys(rule.column for rule in rules))
-        columns = [sensitive_column(name, records, (reference or {}).get(name), quiet=quiet) for name in names]
+        columns = [
+            sensitive_column(name, records, list((reference or {}).get(name, ())), quiet=quiet) for name in names
+        ]
         for rule in rules:
             if not quiet:
                 _check_value(rule, columns[names.index(rule.column)], records)
-        return cls(int(k), tuple(rules), tuple(columns), records.people, len(records))
+        return cls(int(k), tuple(rules), tuple(columns), records.people, len(records), reference)
 
     @classmethod
     def only_k(cls, k: int, records: int) -> Privacy:
@@ -79,16 +82,14 @@ class Privacy:
 
     @cached_property
     def tables(self) -> PrivacyTables:
-        return privacy_tables(self.k, self.rules, self.columns, self.people, self.records)
+        return privacy_tables(self.k, self.rules, self.columns, self.people, self.records, self.reference)
 
     def distributions(self) -> dict[str, Distribution]:
         """What closeness is measured against, by column: the share of every value; None is missing."""
         kept: dict[str, Distribution] = {}
-        for column, row in zip(self.columns, self.tables.columns, strict=True):
-            start = row["shares"]
-            shares = self.tables.numbers[start : start + column.size].tolist()
-            known: list[tuple[str | None, float]] = list(zip([None, *column.texts], shares, strict=True))
-            kept[column.name] = dict(known if column.some_missing else known[1:])
+        for j, column in enumerate(self.columns):
+            shares = shares_in(self.tables, j).tolist()
+            kept[column.name] = dict(zip(column.values, shares if column.some_missing else shares[1:], strict=True))
         return kept
 
     def facts_of(self, labels: Ints, groups: int) -> GroupFacts:
@@ -106,7 +107,8 @@ class Privacy:
 
         All definitions are monotone: what the whole table does not satisfy, some group of every partition does not
         either. Where people are counted, a person may be in two groups, and two groups may satisfy what both together
-        do not; it is refused all the same, because merging is all that mends a group.
+        do not; it is refused all the same, because merging is all that mends a group. (Closeness the whole table always
+        has, unless it is meant to another one.)
         """
         facts = self.facts_of(np.zeros(self.records, np.int32), 1)
         if facts.people[0] < self.k:

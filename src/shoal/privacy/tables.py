@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import row_type
 from shoal.privacy.requirements import ALPHA, CLOSENESS, MODELS, Rule
-from shoal.privacy.sensitive import SensitiveColumn
+from shoal.privacy.sensitive import Distribution, SensitiveColumn
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -75,9 +75,16 @@ class PrivacyTables(NamedTuple):
 
 
 def privacy_tables(
-    k: int, rules: Sequence[Rule], columns: Sequence[SensitiveColumn], people: Ints | None, records: int
+    k: int,
+    rules: Sequence[Rule],
+    columns: Sequence[SensitiveColumn],
+    people: Ints | None,
+    records: int,
+    reference: Mapping[str, Distribution] | None = None,
 ) -> PrivacyTables:
-    """The tables of these rules over these records."""
+    """The tables of these rules over these records. `reference`: what closeness is measured against, by column; of
+    others it is the distribution of these records.
+    """
     values = np.zeros((records, len(columns)), np.int32)
     whose = np.zeros((0 if people is None else records, 1 + len(columns)), np.int32)
     pair_values = [np.zeros(0, np.int32)]
@@ -91,8 +98,10 @@ def privacy_tables(
             whose[:, 1 + j] = numbers + sum(map(len, pair_values))
             pair_values.append((found % column.size).astype(np.int32))
     pairs = [None if people is None else whose[:, 1 + j] for j in range(len(columns))]
+    given = reference or {}
     shares = [
-        column.reference(_counts(column.codes, pair, column.size)) for column, pair in zip(columns, pairs, strict=True)
+        column.shares_in(given[column.name]) if column.name in given else shares_of(column.codes, pair, column.size)
+        for column, pair in zip(columns, pairs, strict=True)
     ]
     codes = RecordCodes(people is not None, values, whose, np.concatenate(pair_values))
     return tables_over(k, rules, columns, shares, codes)
@@ -140,11 +149,18 @@ def _column_tables(
     return rows, np.concatenate(numbers), np.concatenate(paths)
 
 
-def _counts(values: Ints, pairs: Ints | None, size: int) -> Longs:
-    """How many records, or people, of the whole table have each value of a column."""
+def shares_of(values: Ints, pairs: Ints | None, size: int) -> Floats:
+    """The share of each code: of the records, or of the people (`pairs`: of person and value) who have it."""
     if pairs is not None:
         values = values[np.unique(pairs, return_index=True)[1]]
-    return np.bincount(values, minlength=size)
+    counts = np.bincount(values, minlength=size)
+    return counts / max(1, counts.sum())
+
+
+def shares_in(tables: PrivacyTables, j: int) -> Floats:
+    """The distribution that groups are compared with in column j, by code."""
+    row = tables.columns[j]
+    return tables.numbers[row["shares"] : row["shares"] + row["n_values"]].copy()
 
 
 def _rule(rule: Rule, names: Sequence[str], columns: Sequence[SensitiveColumn]) -> tuple[int, int, int, float, float]:

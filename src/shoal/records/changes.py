@@ -1,36 +1,37 @@
 """ChangeBatch: records that come, go and change, by their key; checked as a whole before anything happens.
 
-A batch names a key once. Inserts and updates have every column of the schema (an update replaces the record), deletes
-the key alone. Whatever is wrong is collected, so that one look mends it all; nothing is applied in part.
+A batch names a key once. An insert has every column of the schema; an update those that change (columns that the batch
+does not have stay as they are); an upsert is an update where a record has the key, and an insert where none has; a
+delete needs the key alone. Whatever is wrong is collected, so that one look mends it all; nothing is applied in part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import BatchError, DataError, Offence, ParameterError, SchemaError
+from shoal.errors import DataError, ParameterError, SchemaError
 from shoal.records.codebook import CodeBook, Codes, refuse_unknown
 from shoal.records.encode import carry
+from shoal.records.faults import Faults
 from shoal.records.growing import Grown, grow
 from shoal.records.reading import expected_by
 from shoal.schema import Role, Schema
-from shoal.sources.frames import series_of
+from shoal.sources.frames import refuse_beyond, series_of
 from shoal.sources.naming import refuse_doubtful
 from shoal.sources.normalize import EXACT, as_text, is_text, refuse
 from shoal.sources.opening import open_source
 
 OP = "op"
-INSERT, UPDATE, DELETE = "insert", "update", "delete"
-OPS = (INSERT, UPDATE, DELETE)
-LISTED = 20  # offences that an error names
+INSERT, UPDATE, UPSERT, DELETE = "insert", "update", "upsert", "delete"
+OPS = (INSERT, UPDATE, UPSERT, DELETE)
 NUMBERS = {pa.int64(), pa.float64()}
 
 
@@ -42,10 +43,14 @@ class ChangeBatch:
     table: pa.Table
     ops: list[str | None]
     parts: bool = False  # given as inserts, updates and deletes, each with rows of its own
+    ignore_unknown: bool = False  # deletes of keys that no record has are passed over
+    rows: NDArray[np.int64] | None = None  # where each change stands in its source, from 1 on; None: in this order
 
     @classmethod
     def from_table(cls, source: object, schema: Schema) -> ChangeBatch:
-        """A table, frame or file with a column `op` (insert, update, delete); without a header, the first one."""
+        """A table, frame or file with a column `op` (insert, update, upsert, delete); without a header, the
+        first one.
+        """
         key_of(schema)
         every = expected_by(schema)
         expected = replace(every, tests={OP: lambda cell: cell.lower() in OPS, **every.tests})
@@ -61,18 +66,24 @@ class ChangeBatch:
 
     @classmethod
     def of(
-        cls, schema: Schema, *, inserts: object = None, updates: object = None, deletes: Iterable[object] | None = None
+        cls,
+        schema: Schema,
+        *,
+        inserts: object = None,
+        updates: object = None,
+        upserts: object = None,
+        deletes: Iterable[object] | None = None,
     ) -> ChangeBatch:
-        """Tables or frames of records to insert and to update, and keys to delete."""
+        """Tables or frames of records to insert, to update and to do either with, and keys to delete."""
         key = key_of(schema)
         given: list[tuple[str, pa.Table]] = []
-        for op, source in ((INSERT, inserts), (UPDATE, updates)):
+        for op, source in ((INSERT, inserts), (UPDATE, updates), (UPSERT, upserts)):
             if source is not None:
                 opened = open_source(source, expected_by(schema))
                 refuse_doubtful(opened.columns, schema.columns, opened.file)
                 given.append((op, opened.load(opened.columns)))
         if deletes is not None:
-            given.append((DELETE, pa.table({key: _key_array(deletes)})))
+            given.append((DELETE, pa.table({key: _key_array(key, deletes)})))
         if len(given) == 1:
             return cls(schema, given[0][1], [given[0][0]] * given[0][1].num_rows)
         table = _together([_with_texts(table, key) for _, table in given], key)
@@ -95,6 +106,8 @@ class Arrivals(NamedTuple):
     grown: list[Grown]  # of each quasi-identifier: its book now, and the codes of inserted and updated records
     passthrough: pa.Table
     people: list[str] | None
+    ignored: int = 0  # deletes of keys that no record has
+    key_type: pa.DataType | None = None  # of the keys as they were given; None: nobody is inserted
 
     @property
     def books(self) -> list[CodeBook]:
@@ -103,6 +116,19 @@ class Arrivals(NamedTuple):
     @property
     def codes(self) -> Codes:
         return np.stack([grown.codes for grown in self.grown], axis=1)
+
+
+class Present(Protocol):
+    """What the records with some keys are now: for columns that a batch does not have."""
+
+    def codes_of(self, j: int, keys: Sequence[str]) -> Codes:
+        """Of quasi-identifier j."""
+
+    def carried_of(self, name: str, keys: Sequence[str]) -> pa.Array:
+        """A column that is published as it is."""
+
+    def people_of(self, keys: Sequence[str]) -> list[str]:
+        """Whose they are."""
 
 
 def key_of(schema: Schema) -> str:
@@ -140,37 +166,55 @@ def check(
     books: Sequence[CodeBook],
     passthrough: Sequence[pa.Table],
     compared: Collection[str] = (),
+    present: Present | None = None,
 ) -> Arrivals:
     """The batch, encoded for a table with these keys, code books and passthrough columns (in parts).
 
-    `compared`: sensitive columns whose values must be in their hierarchies.
+    `compared`: sensitive columns whose values must be in their hierarchies. `present`: what records are now; without
+    it a batch has every column.
 
     Guarantee: raises BatchError with every fault of the batch, or returns; nothing that was given has changed.
     """
-    faults = _Faults(batch)
-    texts = _keys(batch, keys, faults)
-    order = {op: [i for i, given in enumerate(batch.ops) if given == op] for op in OPS}
+    faults = Faults(batch.ops, batch.rows, parts=batch.parts)
+    texts = _keys(batch, faults)
+    ops, ignored = _resolved(batch, texts, keys, faults)
+    order = {op: [i for i, given in enumerate(ops) if given == op] for op in OPS}
     coming = np.array(order[INSERT] + order[UPDATE], np.int64)
-    grown, kept, people = _values(batch, coming, books, passthrough, compared, faults)
-    faults.raise_any()
     named = {op: [str(texts[i]) for i in order[op]] for op in OPS}
-    return Arrivals(named[DELETE], named[INSERT], named[UPDATE], grown, kept, people)
+    stay = None if order[INSERT] or faults.count else present  # nothing stays of what is not there yet
+    grown, kept, people = _values(batch, coming, books, passthrough, compared, stay, named[UPDATE], faults)
+    faults.raise_any()
+    key_type = batch.table.schema.field(key_of(batch.schema)).type if order[INSERT] else None
+    return Arrivals(named[DELETE], named[INSERT], named[UPDATE], grown, kept, people, ignored, key_type)
 
 
-def _keys(batch: ChangeBatch, keys: Collection[str], faults: _Faults) -> list[str | None]:
+def _keys(batch: ChangeBatch, faults: Faults) -> list[str | None]:
+    """The keys as texts; none where the column cannot be read."""
     key = key_of(batch.schema)
     if key not in batch.table.column_names:
         faults.add(None, key, "the batch has no such column, and it names the records")
         return [None] * len(batch)
     try:
-        texts: list[str | None] = as_text(key, batch.table[key], batch.schema.missing).to_pylist()
+        return as_text(key, batch.table[key], batch.schema.missing).to_pylist()
     except DataError as error:
         faults.add(None, key, error.message.rstrip("."))
         return [None] * len(batch)
+
+
+def _resolved(
+    batch: ChangeBatch, texts: Sequence[str | None], keys: Collection[str], faults: Faults
+) -> tuple[list[str | None], int]:
+    """What each change is where these keys are there, None of those to pass over; and how many those are."""
+    key = key_of(batch.schema)
+    unreadable = faults.count > 0
     first: dict[str, int] = {}
+    ops = list(batch.ops)
+    ignored = 0
     for i, (text, op) in enumerate(zip(texts, batch.ops, strict=True)):
         if op not in OPS:
             faults.add(i, OP, f"must be one of {', '.join(OPS)}")
+        elif unreadable:
+            continue
         elif text is None:
             faults.add(i, key, "the key is missing")
         elif text in first:
@@ -179,11 +223,17 @@ def _keys(batch: ChangeBatch, keys: Collection[str], faults: _Faults) -> list[st
             faults.add(i, key, f"the same key as {faults.name(first[text])} ({again})", text)
         else:
             first[text] = i
-            if op == INSERT and text in keys:
+            there = text in keys
+            if op == UPSERT:
+                ops[i] = UPDATE if there else INSERT
+            elif op == INSERT and there:
                 faults.add(i, key, "insert of a key that a record has already", text)
-            elif op != INSERT and text not in keys:
+            elif op == DELETE and not there and batch.ignore_unknown:
+                ops[i] = None
+                ignored += 1
+            elif op != INSERT and not there:
                 faults.add(i, key, f"{op} of a key that no record has", text)
-    return texts
+    return ops, ignored
 
 
 def _values(
@@ -192,9 +242,13 @@ def _values(
     books: Sequence[CodeBook],
     parts: Sequence[pa.Table],
     compared: Collection[str],
-    faults: _Faults,
+    present: Present | None,
+    updated: Sequence[str],
+    faults: Faults,
 ) -> tuple[list[Grown], pa.Table, list[str] | None]:
-    """Codes and passthrough columns of the records that come."""
+    """Codes and passthrough columns of the records that come. `present`: where all of them are updated, what they are;
+    `updated`: their keys.
+    """
     schema, passthrough = batch.schema, parts[0].schema
     wanted = [name for name in schema.columns if name not in schema.names(Role.IDENTIFIER, Role.KEY)]
     for name in batch.table.column_names:
@@ -205,32 +259,39 @@ def _values(
         people: list[str] | None = [] if schema.names(Role.PERSON) else None
         return [Grown(book, None, nothing) for book in books], passthrough.empty_table(), people
     lacking = [name for name in wanted if name not in batch.table.column_names]
-    for name in lacking:
+    for name in lacking if present is None else ():
         faults.add(None, name, "the batch does not have this column")
-    rows = _rows(batch.table, coming)
+    stays: Any = present
+    rows = rows_at(batch.table, coming)
     grown = [
         _tried(book.name, rows, coming, partial(grow, book, missing=schema.missing), faults)
-        for book in books
         if book.name not in lacking
+        else Grown(book, None, stays.codes_of(j, updated))
+        for j, book in enumerate(books)
+        if book.name not in lacking or stays is not None
     ]
     kept = {
-        field.name: _tried(field.name, rows, coming, partial(_passthrough, schema, parts, field, compared), faults)
-        for field in passthrough
+        field.name: _tried(field.name, rows, coming, partial(carried, schema, parts, field, compared), faults)
         if field.name not in lacking
+        else stays.carried_of(field.name, updated)
+        for field in passthrough
+        if field.name not in lacking or stays is not None
     }
     people = None
     for name in schema.names(Role.PERSON):
-        if name not in lacking:
-            whose = _tried(name, rows, coming, partial(as_text, name, missing=schema.missing), faults)
-            people = [] if whose is None else whose.to_pylist()
-            for i in [i for i, person in zip(coming.tolist(), people, strict=False) if person is None]:
-                faults.add(i, name, "the person is missing")
+        if name in lacking:
+            people = None if present is None else present.people_of(updated)
+            continue
+        whose = _tried(name, rows, coming, partial(as_text, name, missing=schema.missing), faults)
+        people = [] if whose is None else whose.to_pylist()
+        for i in [i for i, person in zip(coming.tolist(), people, strict=False) if person is None]:
+            faults.add(i, name, "the person is missing")
     if faults.count:
         return [], passthrough.empty_table(), people
     return grown, pa.table(kept), people
 
 
-def _rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+def rows_at(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     """Some rows of a table; Arrow cannot take them from views of texts."""
     try:
         columns = {
@@ -243,9 +304,10 @@ def _rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
     raise DataError("the batch holds columns that cannot be read.", hint="Give it plain columns.")
 
 
-def _passthrough(
+def carried(
     schema: Schema, parts: Sequence[pa.Table], field: pa.Field, compared: Collection[str], column: pa.ChunkedArray
 ) -> pa.Array:
+    """A passthrough column of records that come, as the table beside it has it."""
     described = schema.columns[field.name]
     array = carry(field.name, described, column, schema.missing)
     if field.name in compared and described.grower is not None and described.on_unknown == "error":
@@ -269,7 +331,7 @@ def _passthrough(
 
 
 def _tried(
-    name: str, rows: pa.Table, coming: NDArray[np.int64], convert: Callable[[pa.ChunkedArray], Any], faults: _Faults
+    name: str, rows: pa.Table, coming: NDArray[np.int64], convert: Callable[[pa.ChunkedArray], Any], faults: Faults
 ) -> Any:
     """Convert a column; None if it cannot be. Rows that are at fault are taken out, to find what else is wrong."""
     column, left = rows[name], coming
@@ -289,40 +351,7 @@ def _tried(
             column, left = column.take(pa.array(staying)), left[staying]
 
 
-class _Faults:
-    """What is wrong with a batch, in the order of its rows."""
-
-    def __init__(self, batch: ChangeBatch) -> None:
-        self._batch = batch
-        self._found: list[tuple[int, Offence, object]] = []
-        self._starts: Mapping[str | None, int] = {op: batch.ops.index(op) for op in OPS if op in batch.ops}
-
-    @property
-    def count(self) -> int:
-        return len(self._found)
-
-    def add(self, i: int | None, column: str, fault: str, value: object = None) -> None:
-        row, part = (None, None) if i is None else self._place(i)
-        self._found.append((-1 if i is None else i, Offence(fault, row, column, part), value))
-
-    def name(self, i: int) -> str:
-        row, part = self._place(i)
-        return f"row {row}" + (f" of the {part}" if part else "")
-
-    def _place(self, i: int) -> tuple[int, str | None]:
-        if not self._batch.parts:
-            return i + 1, None
-        op = self._batch.ops[i]
-        return i + 1 - self._starts[op], f"{op}s"
-
-    def raise_any(self) -> None:
-        if self._found:
-            first = sorted(self._found, key=lambda found: found[0])[:LISTED]
-            values = [value for _, _, value in first if value is not None]
-            raise BatchError.of([offence for _, offence, _ in first], len(self._found), values)
-
-
-def _key_array(keys: Iterable[object]) -> pa.Array | pa.ChunkedArray:
+def _key_array(name: str, keys: Iterable[object]) -> pa.Array | pa.ChunkedArray:
     if isinstance(keys, pa.Array | pa.ChunkedArray):
         return keys
     if isinstance(keys, str):
@@ -330,8 +359,9 @@ def _key_array(keys: Iterable[object]) -> pa.Array | pa.ChunkedArray:
     listed = list(keys)
     try:
         return pa.array(listed)
-    except (pa.ArrowException, UnicodeError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):  # half a character is a ValueError
         pass
+    refuse_beyond(name, listed)
     raise ParameterError("deletes are keys of one type: texts or whole numbers.")
 
 

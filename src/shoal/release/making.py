@@ -61,6 +61,7 @@ def released(
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
     progress.stage("measuring")
     public, _ = public_report(recoded, schema, withheld=len(records) - len(some))
+    notes = notes_on(schema, recoded, partition.labels[order], partition.privacy.rules, public)
     del recoded
     first = schema.names(Role.SENSITIVE)[:1]
     sensitive = column_numbers(first[0], records.passthrough[first[0]]) if first else None
@@ -88,6 +89,6 @@ def released(
         order=np.flatnonzero(kept)[order],
         public=public,
         holder=cache(lambda: holder_report(records, partition, public, sensitive, least, kept)),
-        notes=notes_on(schema, some.passthrough, partition.labels, partition.privacy.rules, public),
+        notes=notes,
         sources=[str(Path(one).resolve()) for one in [*schema.files, *([] if file is None else [file])]],
     )

@@ -47,10 +47,12 @@ class Release:
         sources: Sequence[str] = (),
         notes: Sequence[str] = (),
         number: int | None = None,
+        loss: float | None = None,
     ) -> None:
         self.table = table
         self.manifest = manifest
         self.number = number  # in the history of its vault
+        self.loss = loss  # of a vault's: on the domains of its epoch, as the history and `diff` have it
         self._labels = labels
         self._order = order  # which input row each published row was
         self._public = public
@@ -164,4 +166,12 @@ class Release:
 
     def __getstate__(self) -> dict[str, Any]:
         # A pickle may travel: it carries what the recipient may have, and nothing else.
-        return {**self.__dict__, "_labels": None, "_order": None, "_holder": None, "_sources": (), "notes": []}
+        own: dict[str, Any] = {
+            "_labels": None,
+            "_order": None,
+            "_holder": None,
+            "_sources": (),
+            "notes": [],
+            "loss": None,
+        }
+        return {**self.__dict__, **own}

@@ -23,7 +23,16 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from shoal.errors import DataError, ShoalWarning
-from shoal.sources.encodings import UTF8, WESTERN, AsUtf8, blocks_of, is_western, marked
+from shoal.sources.encodings import (
+    UTF8,
+    WESTERN,
+    WESTERN_NAMES,
+    AsUtf8,
+    blocks_of,
+    is_plainly_utf8,
+    is_western,
+    marked,
+)
 from shoal.sources.naming import some, surely_names
 from shoal.sources.unicode import NOT_UTF8, broken
 
@@ -64,8 +73,11 @@ class CsvFile:
         expected = expected or Expected()
         self.detected = False  # the encoding is a guess
         self.encoding, self._said = expected.encoding or UTF8, expected.encoding is not None
+        self.not_as_said: str | None = None  # the encoding that the schema says, and the file is not in
         if expected.encoding is None:
             self._detect()
+        elif expected.encoding in WESTERN_NAMES and self._is_plainly_utf8():
+            self.encoding, self.not_as_said = UTF8, expected.encoding
         sample = self._sample()
         self.delimiter = _delimiter(sample, expected)
         first, self._lines_before_data = self._first_row(sample)
@@ -152,6 +164,9 @@ class CsvFile:
         if table is None:
             self._explain()
         self._check_quotes(table.num_rows)
+        if self.not_as_said:
+            note = f"{self.file} is UTF-8, and was read so, although {self.not_as_said} was said of it."
+            warnings.warn(note, ShoalWarning, stacklevel=2)
         if self.detected:
             right = f'If that is right, say encoding = "{self.encoding}" in the schema.'
             note = f"{self.file} is not UTF-8, and was read as {self.encoding}. {right}"
@@ -216,6 +231,14 @@ class CsvFile:
             found = WESTERN
         self.detected = found in (WESTERN, "utf-16-le", "utf-16-be")
         self.encoding = UTF8 if found in (None, "utf-8-sig") else found
+
+    def _is_plainly_utf8(self) -> bool:
+        """Any bytes can be read as Western text: of UTF-8, each umlaut would come in as two wrong signs."""
+        try:
+            with pa.input_stream(str(self._path), compression="detect") as stream:
+                return is_plainly_utf8(blocks_of(stream))
+        except OSError:
+            raise DataError("the file cannot be read, or is damaged.", file=self.file) from None
 
     def _turns_out_western(self) -> bool:
         """A file may have its first umlaut on page two."""

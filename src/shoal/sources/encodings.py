@@ -17,6 +17,7 @@ from shoal.errors import SchemaError
 
 UTF8 = "utf-8"
 WESTERN = "cp1252"
+WESTERN_NAMES = (WESTERN, "iso8859-1", "iso8859-15")
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -74,6 +75,23 @@ def is_western(blocks: Iterable[bytes]) -> bool:
         good += len(GOOD.findall(data))
         bad += sum(map(len, runs))
     return bad > 0 and 20 * good <= bad
+
+
+def is_plainly_utf8(blocks: Iterable[bytes]) -> bool:
+    """Whether text has characters beyond ASCII, and every one of them is good UTF-8.
+
+    Western text in CP1252 is never so: each of its umlauts would have to stand beside the right sign of another kind.
+    """
+    decoder = codecs.getincrementaldecoder(UTF8)()
+    beyond = False
+    try:
+        for block in blocks:
+            decoder.decode(block)
+            beyond = beyond or not block.isascii()
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return beyond
 
 
 def blocks_of(stream: BinaryIO) -> Iterator[bytes]:

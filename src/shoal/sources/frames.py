@@ -17,6 +17,7 @@ from shoal.errors import DataError, row_list
 from shoal.sources.unicode import checked, checked_names, names_of
 
 ROWS_NAMED = 20
+LEAST, LARGEST = -(2**63), 2**64 - 1  # of whole numbers in a column
 INDEX = re.compile(r"__index_level_\d+__")
 KIND_NAMES = {"str": "texts", "int": "whole numbers", "float": "numbers", "bool": "true and false", "bytes": "bytes"}
 
@@ -98,7 +99,23 @@ def _array(name: str, values: object) -> pa.Array | pa.ChunkedArray:
     except Exception:  # noqa: S110  # of whatever kind the values are: the message may quote them
         pass
     listed = list(values)
+    refuse_beyond(name, listed)
     raise _mixed(name, listed, f"{name!r}: [str(value) for value in …]")
+
+
+def refuse_beyond(name: str, values: Sequence[object]) -> None:
+    """Raise DataError if whole numbers are among these that no column can hold."""
+    rows = [
+        row for row, value in enumerate(values, start=1) if isinstance(value, int) and not LEAST <= value <= LARGEST
+    ]
+    if rows:
+        raise DataError(
+            f"column {name!r}, {row_list(rows[:ROWS_NAMED], len(rows))}: beyond 64 bits.",
+            hint="Use smaller numbers, or give the column as texts.",
+            column=name,
+            rows=rows[:ROWS_NAMED],
+            values=[values[row - 1] for row in rows[:ROWS_NAMED]],
+        )
 
 
 def _exported(frame: Any) -> pa.Table:

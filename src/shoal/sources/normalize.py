@@ -25,6 +25,7 @@ EXACT = 2.0**53  # from here on a float no longer tells whole numbers apart
 LARGEST = 1e300  # twice this is still finite
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 WHOLE_TEXT = r"^-?[0-9]+$"
+SHORT_YEAR = re.compile(r"(?<!%)(?:%%)*%[yxD]")
 EPOCH = date(1970, 1, 1).toordinal()
 ROWS_KEPT = 20
 NO_VALUE = "If it means no value, add it to `missing` in the schema."
@@ -155,14 +156,24 @@ def looks_like_a_number(text: str) -> bool:
 
 def looks_like_a_day(text: str, form: str | None) -> bool:
     try:
-        return bool(_parse_day(text, form))
+        return bool(parse_day(text, form))
     except ValueError:
         return False
 
 
-def _parse_day(text: str, form: str | None) -> date:
+def has_short_year(form: str | None) -> bool:
+    """Whether a format's years have two digits, and leave the century open."""
+    return form is not None and SHORT_YEAR.search(form) is not None
+
+
+def parse_day(text: str, form: str | None) -> date:
+    """A day by its format, else ISO's. A year of two digits is of the last hundred years: nobody is born tomorrow.
+
+    Raises ValueError.
+    """
     if form:
-        return datetime.strptime(text, form).date()
+        day = datetime.strptime(text, form).date()
+        return day.replace(year=day.year - 100) if has_short_year(form) and day > date.today() else day
     return datetime.fromisoformat(text).date() if len(text) > len("YYYY-MM-DD") else date.fromisoformat(text)
 
 
@@ -233,7 +244,7 @@ def _days_from_text(name: str, text: pa.Array, form: str | None) -> pa.Array:
     hint = f"{hint} {NO_VALUE}"
     refuse(name, text, _failures(text, lambda value: looks_like_a_day(value, form)), f"not {wanted}", hint)
     coded = text.dictionary_encode()
-    days = pa.array([_parse_day(value, form) for value in coded.dictionary.to_pylist()], pa.date32())
+    days = pa.array([parse_day(value, form) for value in coded.dictionary.to_pylist()], pa.date32())
     return days.take(coded.indices)
 
 

@@ -38,6 +38,7 @@ class Changed(Fact):
     groups: int  # that have changed, come or gone
     moved: int  # records that are in another group than before, or have come
     dry_run: bool = False
+    ignored: int = 0  # deletes of keys that no record has
 
     def in_words(self) -> str:
         return (
@@ -45,6 +46,15 @@ class Changed(Fact):
             f"deleted; {counted(self.groups, 'group')} changed, {counted(self.moved, 'record')} moved; version "
             f"{self.version}"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class Replaced(Changed):
+    """What a full extract has changed, or would change."""
+
+    rows: int = 0  # of the extract
+    unchanged: int = 0  # that say what the records are already
+    too_many_deleted: bool = False  # it would be refused (`dry_run`)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +129,24 @@ class Entry(Fact):
     sha256: str
     erased: int  # rows of people who have been deleted since: they cannot be rebuilt
     republication: str  # none, audit or safe
-    accepted: int  # people who come out by it and those before, as was known and accepted when it was published
+    accepted: int  # people who come out by it and those before, or may: known and accepted when it was published
+
+
+@dataclass(frozen=True, repr=False)
+class Logged(Fact):
+    """Something that was done to a vault."""
+
+    at: str  # UTC
+    who: str | None  # the user of the system; None: not known
+    what: str  # create, apply, replace, erase, optimize, rebase, schema-change, publish, backup
+    version: int  # of the vault, when it had been done
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    records: int | None = None  # afterwards
+    release: int | None = None  # its number
+    batch_id: str | None = None  # as the holder calls it
+    file: str | None = None  # of a release or a backup
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,6 +195,48 @@ class Compacted(Fact):
 
     before: int | None
     after: int | None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Erased(Fact):
+    """A receipt: who was asked to be forgotten is, and what is left elsewhere. It names nobody."""
+
+    at: str  # UTC
+    who: str | None
+    version: int
+    erased: int  # records
+    ignored: int  # keys that no record had
+    records: int  # that are left
+    releases: list[dict[str, Any]]  # that show them: number, when it was published, rows of theirs, file
+    backups: list[dict[str, Any]]  # made before, as far as the log knows: when, and which file
+    compacted: bool  # whether old copies of pages are gone, too
+    remains: list[str]  # what is left where, in words
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class SchemaStep(Fact):
+    """One change of a schema."""
+
+    column: str
+    change: str  # in words
+    needs: str  # nothing, re-measuring or a new epoch
+
+
+@dataclass(frozen=True, repr=False)
+class SchemaChanged(Fact):
+    """What another schema has changed, or would change."""
+
+    version: int
+    epoch: int
+    steps: list[SchemaStep]
+    needs: str  # the most that any step needs
+    records: int
+    groups: int
+    moved: int  # records that are in another group than before
+    loss_before: float
+    loss: float
     dry_run: bool = False
 
 

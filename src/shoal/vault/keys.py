@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
@@ -35,14 +36,22 @@ class KeyHash:
         self._secret = given if len(given) <= LONGEST else hashlib.blake2b(given).digest()
 
     def of(self, text: str, role: Role = Role.KEY) -> str:
-        return self._hash(text.encode(), str(role).encode())
+        return self._begun(str(role))(text)
 
     def check(self) -> str:
         """Tells later whether it is the same secret."""
-        return self._hash(b"", b"check")
+        return self._begun("check")("")
 
-    def _hash(self, content: bytes, person: bytes) -> str:
-        return hashlib.blake2b(content, key=self._secret, digest_size=16, person=person).hexdigest()
+    def _begun(self, person: str) -> Callable[[str], str]:
+        """The hash of a text. What is the same for all of them, the block with the secret, is hashed once."""
+        begun = hashlib.blake2b(key=self._secret, digest_size=16, person=person.encode())
+
+        def hashed(text: str) -> str:
+            one = begun.copy()
+            one.update(text.encode())
+            return one.hexdigest()
+
+        return hashed
 
     def table(self, table: pa.Table, schema: Schema) -> pa.Table:
         """The same table with hashes for keys and persons."""
@@ -50,7 +59,8 @@ class KeyHash:
             for name in schema.names(role):
                 if name in table.column_names:
                     texts = as_text(name, table[name], schema.missing).to_pylist()
-                    hashes = pa.array([None if text is None else self.of(text, role) for text in texts], pa.string())
+                    hashed = self._begun(str(role))
+                    hashes = pa.array([None if text is None else hashed(text) for text in texts], pa.string())
                     table = table.set_column(table.column_names.index(name), name, hashes)
         return table
 

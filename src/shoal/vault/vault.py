@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,43 +20,73 @@ import sqlalchemy as sa
 from shoal.addresses import A_PATH, may_be_address
 from shoal.audit import Audit
 from shoal.cohorts.vacancies import VACANCIES
-from shoal.errors import BatchError, ParameterError, Unchanged, VaultError, VerificationError
+from shoal.errors import (
+    BatchError,
+    Doubtful,
+    ParameterError,
+    ShoalError,
+    Unchanged,
+    VaultBusy,
+    VaultError,
+    VerificationError,
+)
 from shoal.maintain import DEFAULT_MAINTAINER
-from shoal.maintain.change import Change
-from shoal.optimize import DEFAULT_OPTIMIZER
+from shoal.maintain.change import Change, changes_values
+from shoal.maintain.extracts import changes_of
+from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer
 from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
+from shoal.records.extracts import MAX_DELETED, read_extract, too_many_deleted
 from shoal.release import Release
 from shoal.release.write import check_target
-from shoal.schema import Role, Schema
+from shoal.schema import WINSORIZED, Role, Schema
+from shoal.sources.frames import refuse_beyond
 from shoal.sources.normalize import as_text
-from shoal.vault.facts import Changed, Checked, Compacted, Diff, Entry, Optimized, Rebased, Status
+from shoal.vault.facts import (
+    Changed,
+    Checked,
+    Compacted,
+    Diff,
+    Entry,
+    Erased,
+    Logged,
+    Optimized,
+    Rebased,
+    Replaced,
+    SchemaChanged,
+    Status,
+)
 from shoal.vault.lifecycle.backup import back_up, restore_vault
 from shoal.vault.lifecycle.check import check_vault
 from shoal.vault.lifecycle.commit import commit_batch
 from shoal.vault.lifecycle.compact import compact_vault
 from shoal.vault.lifecycle.create import HeldTo, create_vault
+from shoal.vault.lifecycle.erase import any_ghost, receipt, unfinished
 from shoal.vault.lifecycle.open import Opened, open_vault
 from shoal.vault.lifecycle.rebase import rebase_vault
+from shoal.vault.lifecycle.schema_change import NewColumns, change_schema
 from shoal.vault.private_files import check_private, write_private
 from shoal.vault.releases import history
 from shoal.vault.releases.audited import audit_vault
 from shoal.vault.releases.diff import difference
 from shoal.vault.releases.gate import hold_against_history, refuse_leaving_safe
+from shoal.vault.releases.log import BACKUP, PUBLISH, log_of
 from shoal.vault.releases.prepare import Publication, prepare
 from shoal.vault.releases.publish import recover, store_and_write, store_release
-from shoal.vault.releases.status import status_of
+from shoal.vault.releases.status import look_at_everything, status_of
 from shoal.vault.state.epoch import read_epoch
 from shoal.vault.state.follow import follow
 from shoal.vault.state.load import load as load_state
+from shoal.vault.state.origin import ERASE, Origin, checked_origin, is_text, refuse_known_content, refuse_known_id
 from shoal.vault.state.originals import originals
 from shoal.vault.state.record_cache import RecordCache
-from shoal.vault.state.republication import AUDIT, DEFAULT_MODE, SAFE, Republication, new_republication
+from shoal.vault.state.republication import AUDIT, DEFAULT_MODE, NONE, SAFE, Republication, new_republication
 from shoal.vault.state.schema_json import schema_facts
 from shoal.vault.state.state import State
 from shoal.vault.store.damage import readable
 from shoal.vault.store.drafts import noted_draft
+from shoal.vault.store.events import note_event, sum_events
 from shoal.vault.store.vault_row import vault_row
 
 WAIT = 10.0  # seconds for another writer
@@ -82,6 +112,7 @@ class Vault:
         self._turn = threading.RLock()  # of threads; processes take theirs in the store
         self._read_in_turn = threading.Lock()
         self._groups, self._originals = RecordCache("keys", "groups"), RecordCache("keys", "values")
+        self._looked_at = -1  # the version of the records that `status` has held against their checksums
         self._closed = False
 
     # Making and opening
@@ -233,8 +264,16 @@ class Vault:
         return self._hashing.of(text, Role.KEY)
 
     def status(self) -> Status:
-        """How the vault stands, without a look at its records."""
+        """How the vault stands. Raises VaultError if what it holds is damaged: nothing could be published of it.
+
+        Whoever has the records in memory at this version has held them against their checksums; for others everything
+        is, once for a version.
+        """
         with self._reading() as connection:
+            version = vault_row(connection, self.where)["version"]
+            if version not in (self._looked_at, -1 if self._state is None else self._state.version):
+                look_at_everything(connection, self.where)
+                self._looked_at = version
             return status_of(connection, self._store, keys_hashed=self._keys_hashed)
 
     def groups(self, output: str | Path | None = None, *, force: bool = False) -> pa.Table:
@@ -319,6 +358,11 @@ class Vault:
 
         return self._for_holder(made, output, force=force)
 
+    def log(self) -> list[Logged]:
+        """Every batch, release, epoch, backup and erasure, oldest first: who and when; no values."""
+        with self._reading() as connection:
+            return log_of(connection, self.where)
+
     def diff(self, before: int, after: int) -> Diff:
         """What has become of one release in another."""
         with self._reading() as connection:
@@ -364,96 +408,246 @@ class Vault:
         self,
         rows: object,
         *,
+        upsert: bool = False,
         dry_run: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
         source_position: str | None = None,
         progress: Progress = SILENT,
     ) -> Changed:
-        """Insert records: a file, a table, a frame, or a list of dicts."""
-        batch = ChangeBatch.of(self.schema, inserts=_given(rows))
-        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+        """Insert records: a file, a table, a frame, or a list of dicts. `upsert`: or update those whose key is there.
+
+        `batch_id` and `again` are those of `apply`.
+        """
+        given = _given(rows)
+        batch = ChangeBatch.of(self._schema_now(), inserts=None if upsert else given, upserts=given if upsert else None)
+        origin = Origin("apply", batch_id, None, source_position, again)
+        return self._change(batch, origin, dry_run=dry_run, progress=progress)
 
     def update(
         self,
         rows: object,
         *,
         dry_run: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
         source_position: str | None = None,
         progress: Progress = SILENT,
     ) -> Changed:
-        """Replace records by what they are now, by their key."""
-        batch = ChangeBatch.of(self.schema, updates=_given(rows))
-        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+        """Replace records by what they are now, by their key. Columns that the rows do not have stay as they are."""
+        origin = Origin("apply", batch_id, None, source_position, again)
+        batch = ChangeBatch.of(self._schema_now(), updates=_given(rows))
+        return self._change(batch, origin, dry_run=dry_run, progress=progress)
 
     def delete(
         self,
         keys: object,
         *,
+        ignore_unknown: bool = False,
         dry_run: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
         source_position: str | None = None,
         progress: Progress = SILENT,
     ) -> Changed:
-        """Delete records, and erase what they ever were: a list of keys, or a file or table with the key column."""
-        batch = ChangeBatch.of(self.schema, deletes=self._keys(keys))
-        return self._change(batch, dry_run=dry_run, source_position=source_position, progress=progress)
+        """Delete records, and erase what they ever were: a list of keys, or a file or table with the key column.
+
+        `ignore_unknown`: keys that no record has are counted, not refused.
+        """
+        origin = Origin("apply", batch_id, None, source_position, again)
+        batch = ChangeBatch.of(self._schema_now(), deletes=self._keys(keys))
+        batch = replace(batch, ignore_unknown=ignore_unknown)
+        return self._change(batch, origin, dry_run=dry_run, progress=progress)
 
     def apply(
         self,
         changes: object,
         *,
+        ignore_unknown: bool = False,
         dry_run: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
         source_position: str | None = None,
         progress: Progress = SILENT,
     ) -> Changed:
-        """Apply a batch of changes: a file or table with a column `op` (insert, update, delete), or a ChangeBatch.
+        """Apply a batch: a ChangeBatch, or a file or table with a column `op` (insert, update, upsert, delete).
 
-        `source_position` is kept with the batch: whoever follows a source finds there how far he has come.
+        `batch_id`: a name for the batch; one that was applied before is refused with Doubtful, as is the same content
+        where it would fail or change nothing. `again`: apply it all the same. `ignore_unknown`: deletes of keys that no
+        record has are counted, not refused. `source_position` is kept with the batch: whoever follows a source finds
+        there how far he has come.
 
         Guarantee: when this returns, all of the batch lasts, through a crash of the machine too. If it raises, nothing
         of it does (or, where the connection was lost at the last moment, all of it: `status().version` tells).
         """
         if not isinstance(changes, ChangeBatch):
-            changes = ChangeBatch.from_table(_given(changes), self.schema)
-        elif schema_facts(changes.schema) != schema_facts(self.schema):
+            changes = ChangeBatch.from_table(_given(changes), self._schema_now())
+        elif schema_facts(changes.schema) != schema_facts(self._schema_now()):
             raise ParameterError("the batch was made for another schema.")
-        return self._change(changes, dry_run=dry_run, source_position=source_position, progress=progress)
+        batch = replace(changes, ignore_unknown=ignore_unknown or changes.ignore_unknown)
+        origin = Origin("apply", batch_id, None, source_position, again)
+        return self._change(batch, origin, dry_run=dry_run, progress=progress)
+
+    def replace(
+        self,
+        table: object,
+        *,
+        max_deleted: float = MAX_DELETED,
+        dry_run: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
+        source_position: str | None = None,
+        progress: Progress = SILENT,
+    ) -> Replaced:
+        """Make the records those of a full extract: what is new is inserted, what differs updated, the rest deleted.
+
+        `max_deleted`: an extract that would delete a larger share of the records is refused with Doubtful; it may not
+        be complete. The rest is as for `apply`: one batch, all or nothing.
+        """
+        if isinstance(max_deleted, bool) or not isinstance(max_deleted, int | float) or not 0 <= max_deleted <= 1:
+            raise ParameterError(f"max_deleted must be a share from 0 to 1. Got {max_deleted!r} instead.")
+        progress.stage("reading")
+        schema = self._schema_now()
+        extract = read_extract(schema, _given(table))
+        if self._hashing is not None:
+            extract = self._hashing.table(extract, schema)
+        origin = Origin("replace", batch_id, None, source_position, again)
+        self._refuse_without_secret()
+        with self._writing(progress) as state:
+            self._refuse_other_columns(schema, state)
+            progress.stage("comparing")
+            rules = state.live.settings.rules
+            found = changes_of(extract, state.live.table, {rule.column for rule in rules})
+            most = found.deleted <= max_deleted * len(state.live)
+            if not most and not dry_run:
+                raise too_many_deleted(found.deleted, len(state.live), max_deleted, self.where)
+            changed = self._changed(state, found.batch, origin, dry_run=dry_run, progress=progress)
+            return Replaced(**changed.facts(), rows=found.rows, unchanged=found.unchanged, too_many_deleted=not most)
+
+    def erase(
+        self,
+        keys: object,
+        *,
+        ignore_unknown: bool = False,
+        batch_id: str | None = None,
+        again: bool = False,
+        dry_run: bool = False,
+        progress: Progress = SILENT,
+    ) -> Erased:
+        """Delete records for good: as `delete`, then as `compact`; and a receipt that says what is left where.
+
+        Guarantee: when this returns, neither the vault nor old copies of its pages hold anything of them but what the
+        receipt says. If it raises, nothing has changed; but for Unfinished: the records are deleted, all of them, and
+        what could not be done is compacting. Erasing them once more (`ignore_unknown`) does the rest.
+        """
+        batch = replace(ChangeBatch.of(self._schema_now(), deletes=self._keys(keys)), ignore_unknown=ignore_unknown)
+        before = self.releases()
+        origin = Origin(ERASE, batch_id, again=again)
+        changed = self._change(batch, origin, dry_run=dry_run, progress=progress)
+        if dry_run:
+            return self._receipt(changed, before, compacted=False)
+        try:
+            self.compact()
+            return self._receipt(changed, before, compacted=True)
+        except ShoalError as problem:
+            failed = problem
+        found = None
+        with suppress(ShoalError):
+            found = self._receipt(changed, before, compacted=False)
+        raise unfinished(changed, failed, found, self.where)
+
+    def _receipt(self, changed: Changed, before: Sequence[Entry], *, compacted: bool) -> Erased:
+        """`before`: the history before the erasure."""
+        stands = self.status()
+        declared = {n for n, column in self.schema.columns.items() if column.domain not in (None, WINSORIZED)}
+        domains = {name: ends for name, ends in self._epoch.domains.items() if name not in declared}
+        with self._reading() as connection:
+            has_ghosts = any_ghost(connection)
+        return receipt(
+            changed,
+            before,
+            self.releases(),
+            self.log(),
+            domains,
+            stands.records,
+            keeps_places=stands.republication != NONE,
+            has_ghosts=has_ghosts,
+            compacted=compacted,
+        )
 
     def optimize(
         self, how: str = DEFAULT_OPTIMIZER, *, dry_run: bool = False, progress: Progress = SILENT
     ) -> Optimized:
         """Lower the loss of the groups as they are; what is asked of them still holds."""
+        check_optimizer(how, needed=True)
         with self._writing(progress) as state:
             before = state.live.loss()
             with state.live.optimizing(how, progress) as change:
                 after = state.live.loss()
                 if not dry_run and len(change.applied.moved):
-                    self._keep(state, change, "optimize")
+                    self._keep(state, change, Origin("optimize"))
             return Optimized(state.version, before, after, dry_run)
 
-    def _change(self, batch: ChangeBatch, *, dry_run: bool, source_position: str | None, progress: Progress) -> Changed:
-        if source_position is not None and not _is_text(source_position):
-            raise ParameterError("source_position must be a text.")
+    def _change(self, batch: ChangeBatch, origin: Origin, *, dry_run: bool, progress: Progress) -> Changed:
+        self._refuse_without_secret()
+        with self._writing(progress) as state:
+            self._refuse_other_columns(batch.schema, state)
+            batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
+            if self._hashing is not None:
+                batch = self._hashing.batch(batch)
+            return self._changed(state, batch, origin, dry_run=dry_run, progress=progress)
+
+    def _schema_now(self) -> Schema:
+        """The schema that whatever is given now is read with: another may have changed it."""
+        with self._reading() as connection:
+            number = vault_row(connection, self.where)["epoch"]
+            if number != self._epoch.number:
+                self._epoch = read_epoch(connection, number, self.where)
+        return self._epoch.schema
+
+    def _refuse_other_columns(self, read_with: Schema, state: State) -> None:
+        """Another has changed the schema while a table was read: a column of it may have been passed over."""
+        if read_with.columns.keys() != state.live.schema.columns.keys():
+            raise VaultBusy("another process has changed the schema meanwhile.", hint="Do it again.", file=self.where)
+
+    def _refuse_without_secret(self) -> None:
         if self._hashing is None and self._keys_hashed:
             raise VaultError(
                 "this vault stores hashes of keys: changes need its key secret.",
                 hint="Give it with --key-secret-file (in Python, Vault.open(…, key_secret=…)).",
                 file=self.where,
             )
-        with self._writing(progress) as state:
-            version = state.version
-            batch = replace(batch, schema=state.live.schema)  # another may have rebased the vault meanwhile
-            if self._hashing is not None:
-                batch = self._hashing.batch(batch)
-            with state.live.changing(batch, progress) as change:
-                if not dry_run:
-                    self._keep(state, change, "apply", source_position)
-            applied = change.applied
-            counts = applied.inserted, applied.updated, applied.deleted
-            version = version + 1 if dry_run else state.version
-            return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run)
 
-    def _keep(self, state: State, change: Change, kind: str, source_position: str | None = None) -> None:
+    def _changed(
+        self, state: State, batch: ChangeBatch, origin: Origin, *, dry_run: bool, progress: Progress
+    ) -> Changed:
+        """A batch whose keys are as they are stored, applied."""
+        origin = checked_origin(origin, batch)
+        version = state.version
+        with self._store.read() as connection:
+            refuse_known_id(connection, origin, self.where)
+        try:
+            with state.live.changing(batch, progress) as change:
+                if origin.kind != ERASE and not changes_values(state.live.table, change.applied):
+                    self._refuse_known_content(origin)
+                if not dry_run:
+                    self._keep(state, change, origin)
+        except BatchError:
+            self._refuse_known_content(origin)
+            raise
+        applied = change.applied
+        counts = applied.inserted, applied.updated, applied.deleted
+        version = version + 1 if dry_run else state.version
+        ignored = applied.arrivals.ignored
+        return Changed(version, *counts, len(applied.groups), len(applied.moved), dry_run, ignored)
+
+    def _refuse_known_content(self, origin: Origin) -> None:
+        with self._store.read() as connection:
+            refuse_known_content(connection, origin, self.where)
+
+    def _keep(self, state: State, change: Change, origin: Origin) -> None:
         """Make a change last: in the store first, then in memory."""
-        commit_batch(self._store, state, change.applied, kind, source_position)
+        commit_batch(self._store, state, change.applied, origin)
         self._epoch = state.epoch
         change.accept()
 
@@ -501,6 +695,8 @@ class Vault:
                 store_and_write(
                     self._store, publication, path, progress, force=force, neutralize_formulas=neutralize_formulas
                 )
+            if not dry_run:
+                note_event(self._store, PUBLISH, in_turn=True, release=publication.release.number)
             return publication.release
 
     def _prepared(
@@ -528,7 +724,9 @@ class Vault:
             strict=strict,
             switching=choice.mode != before.mode,
         )
-        if choice.mode == AUDIT:
+        placement = publication.placement
+        forgotten = placement is not None and placement.unknown_past
+        if choice.mode == AUDIT or (choice.mode == SAFE and before.mode != SAFE and forgotten):
             with self._reading() as connection:
                 hold_against_history(connection, self.where, publication, progress, accept=accept_findings)
         return publication
@@ -582,6 +780,36 @@ class Vault:
                 self._state, self._epoch = state, state.epoch
             return rebased
 
+    def change_schema(
+        self,
+        schema: Schema | str | Path,
+        *,
+        data: object = None,
+        defaults: Mapping[str, object] | None = None,
+        renamed: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        progress: Progress = SILENT,
+    ) -> SchemaChanged:
+        """Another schema for the same records. What each change needs is said, and done: nothing, re-measuring (groups
+        stay, losses are measured anew, groups that do not have what is asked now are mended), or a new epoch.
+
+        `data`: a file, table or frame with the key and the new columns; `defaults`: the value of a new column for
+        records that `data` says nothing of. `renamed`: new names by old ones.
+
+        Guarantee: all of it lasts when this returns, or nothing has changed. Every release can be rebuilt as before.
+        """
+        described = schema if isinstance(schema, Schema) else Schema.load(_path(schema))
+        new_names = dict(_by_name("renamed", renamed))
+        if not all(isinstance(name, str) for name in new_names.values()):
+            raise ParameterError("renamed gives new names by old ones: both are texts.")
+        given = NewColumns(_given(data), _by_name("defaults", defaults), new_names)
+        if data is not None:
+            self._refuse_without_secret()
+        with self._writing(progress) as state:
+            new, changed = change_schema(self._store, state, described, given, self._hashing, progress, dry_run=dry_run)
+            self._state, self._epoch = new, new.epoch
+            return changed
+
     def compact(self, *, dry_run: bool = False) -> Compacted:
         """Give back room, and forget what was deleted for good: see `docs/vault.md` for what that means where."""
         if dry_run:
@@ -595,6 +823,7 @@ class Vault:
         self._refuse_closed()
         path = _path(path)
         back_up(self._store, path, progress, sources=self._sources(), force=force)
+        note_event(self._store, BACKUP, in_turn=False, file=str(path.absolute()))
         return path
 
     # Turns
@@ -612,11 +841,18 @@ class Vault:
         with self._turn, self._store.writer(self._wait):
             with readable(self.where):
                 recover(self._store)
+                sum_events(self._store)
             try:
                 if load:
                     self._catch_up(progress)
                 yield self._state
-            except (BatchError, ParameterError, Unchanged, VerificationError):  # refused before anything was done
+            except (
+                BatchError,
+                Doubtful,
+                ParameterError,
+                Unchanged,
+                VerificationError,
+            ):  # refused before anything was done
                 raise
             except BaseException:
                 self._state = None  # whether it lasts is for the store to say
@@ -639,7 +875,7 @@ class Vault:
         if isinstance(given, pa.Array | pa.ChunkedArray):
             return given
         if isinstance(given, str | Path) or hasattr(given, "__arrow_c_stream__"):
-            return read_keys(self.schema, given)
+            return read_keys(self._schema_now(), given)
         if not isinstance(given, Iterable):
             raise ParameterError("delete takes a list of keys, or a file or table with the key column.")
         return given
@@ -651,19 +887,20 @@ def _check_wait(given: object) -> None:
 
 
 def _path(given: object) -> Path:
-    if not isinstance(given, str | Path) or "\0" in str(given) or not _is_text(str(given)):
+    if not isinstance(given, str | Path) or "\0" in str(given) or not is_text(str(given)):
         raise ParameterError(f"this must be the path of a file. Got {type(given).__name__} instead.")
     if may_be_address(given):
         raise ParameterError("a file is wanted here, and this looks like the URL of a database.", hint=A_PATH)
     return Path(given)
 
 
-def _is_text(given: object) -> bool:
-    """A text that can be written: no half of a character."""
-    try:
-        return isinstance(given, str) and given.encode() is not None
-    except UnicodeError:
-        return False
+def _by_name(what: str, given: object) -> Mapping[str, Any]:
+    """Something for each of some columns; nothing, if nothing is given."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise ParameterError(f"{what} must be a dict by the names of columns. Got {type(given).__name__} instead.")
+    return given
 
 
 def _given(rows: object) -> object:
@@ -674,7 +911,9 @@ def _given(rows: object) -> object:
         names = list(dict.fromkeys(name for row in rows for name in row))
         try:
             return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-        except (pa.ArrowException, TypeError, ValueError):
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
+        for name in names:
+            refuse_beyond(str(name), [row.get(name) for row in rows])
         raise ParameterError("the rows do not make a table: a column holds values of several kinds.")
     return rows

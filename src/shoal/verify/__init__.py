@@ -106,7 +106,7 @@ class Verdict:
 
 def verify(
     source: object,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | str | Path | Mapping[str, object] | None = None,
     k: int = 2,
     *,
     l: PerColumn | None = None,  # noqa: E741  # the interface's name
@@ -124,7 +124,7 @@ def verify(
     Which columns an attacker may know and must not learn comes from `schema`, or from `quasi_identifiers` and
     `sensitive` where there is none. Columns `x_lo` and `x_hi` count as part of the quasi-identifier `x`.
     `l`, `t`, `diversity`, `c`, `alpha` are those of `anonymize`. t-closeness is measured against the table's own
-    distribution, or against `reference` (the share of each value, by column), where that was frozen before.
+    distribution, or against `reference` (the share of each value, by column), where another one is meant.
     `people`: whose row each row is. A release does not say; without it k and ℓ count rows.
 
     Guarantee: if the verdict is ok, every combination of published quasi-identifier values that occurs in the table
@@ -134,7 +134,7 @@ def verify(
     k = check_k(k)
     if schema is not None and (quasi_identifiers or sensitive):
         raise ParameterError("give a schema, or quasi_identifiers and sensitive, not both.")
-    if isinstance(schema, str | Path):
+    if schema is not None and not isinstance(schema, Schema):
         schema = Schema.load(schema)
     names = _names(schema, Role.QUASI_IDENTIFIER, quasi_identifiers)
     protected = _names(schema, Role.SENSITIVE, sensitive)

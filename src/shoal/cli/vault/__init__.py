@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from shoal.cli.vault import audit, care, changes, export, making, releases
+from shoal.cli.vault import audit, care, changes, export, making, past, releases, schema_change
 
 PANEL = "Vault: a table that changes"
 
@@ -18,18 +18,21 @@ def register(app: typer.Typer) -> None:
         changes.update,
         changes.delete,
         changes.apply,
+        past.erase,
         changes.optimize,
         releases.publish,
         releases.releases,
         releases.release,
         releases.diff,
+        past.log,
         audit.audit,
         export.groups,
         export.export,
         care.check,
         care.compact,
         care.rebase,
+        schema_change.schema_change,
         care.backup,
         care.restore,
     ):
-        app.command(run.__name__, rich_help_panel=PANEL)(run)
+        app.command(run.__name__.replace("_", "-"), rich_help_panel=PANEL)(run)

@@ -93,9 +93,8 @@ def _of_vault(vault: str, including_next: bool, output: Path | None, *, force: b
         if output is not None:
             say_private(output, "who comes out, by key")
         elif not found.ok:
-            screen.print(
-                f"Who they are: shoal audit {named(vault)} -o FILE (for the holder alone)", soft_wrap=True, markup=False
-            )
+            again = f"shoal audit {named(vault)}{' --next' if including_next else ''} -o FILE"
+            screen.print(f"Who they are: {again} (for the holder alone)", soft_wrap=True, markup=False)
     if not found.ok:
         raise typer.Exit(1)
 

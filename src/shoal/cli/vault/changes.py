@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from shoal.cli.bars import progress
+from shoal.cli.files import table_place
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.vault.next_steps import show_unpublished
 from shoal.cli.vault.options import (
     WAIT,
-    Changes,
+    Again,
+    BatchId,
     DryRun,
+    IgnoreUnknown,
     Keys,
     Rows,
     SecretFile,
@@ -22,14 +25,19 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
+from shoal.errors import ParameterError
 from shoal.optimize import DEFAULT_OPTIMIZER, OPTIMIZERS
-from shoal.vault.facts import Changed, Optimized, Status
+from shoal.records.extracts import MAX_DELETED
+from shoal.vault.facts import Changed, Optimized, Replaced, Status
 
 
 @command
 def insert(
     vault: VaultPlace,
     file: Rows,
+    upsert: Annotated[bool, typer.Option("--upsert", help="Update those whose key is there already.")] = False,
+    batch_id: BatchId = None,
+    again: Again = False,
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
@@ -38,7 +46,8 @@ def insert(
 ) -> None:
     """Take in new records: all of them, or none if one is at fault."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed, stands = held.insert(file, dry_run=dry_run, progress=bar), held.status()
+        changed = held.insert(file, upsert=upsert, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar)
+        stands = held.status()
     _tell(changed, stands, named(vault), as_json=as_json)
 
 
@@ -46,15 +55,18 @@ def insert(
 def update(
     vault: VaultPlace,
     file: Rows,
+    batch_id: BatchId = None,
+    again: Again = False,
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Replace records by what they are now: by their keys, with every column; all or none."""
+    """Replace records by what they are now, by their keys; all or none. Columns that the file lacks stay as is."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed, stands = held.update(file, dry_run=dry_run, progress=bar), held.status()
+        changed = held.update(file, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar)
+        stands = held.status()
     _tell(changed, stands, named(vault), as_json=as_json)
 
 
@@ -62,6 +74,9 @@ def update(
 def delete(
     vault: VaultPlace,
     file: Keys,
+    ignore_unknown: IgnoreUnknown = False,
+    batch_id: BatchId = None,
+    again: Again = False,
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
@@ -73,23 +88,64 @@ def delete(
     The vault forgets what they said, in its old releases too. What has been published of them is with its recipients.
     """
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed, stands = held.delete(file, dry_run=dry_run, progress=bar), held.status()
+        changed = held.delete(
+            file, ignore_unknown=ignore_unknown, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar
+        )
+        stands = held.status()
     _tell(changed, stands, named(vault), as_json=as_json)
 
 
 @command
 def apply(
     vault: VaultPlace,
-    file: Changes,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]", parser=table_place, help="Records with a column op: insert, update, upsert or delete."
+        ),
+    ] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(
+            "--snapshot",
+            metavar="FILE",
+            parser=table_place,
+            help="Instead: a full extract, which the records shall be.",
+        ),
+    ] = None,
+    max_deleted: Annotated[
+        float, typer.Option(help="Refuse a snapshot that would delete a larger share of the records.", min=0, max=1)
+    ] = MAX_DELETED,
+    ignore_unknown: IgnoreUnknown = False,
+    batch_id: BatchId = None,
+    again: Again = False,
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Insert, update and delete in one batch; all or none."""
+    """Insert, update and delete in one batch; all or none.
+
+    With --snapshot, what has to be inserted, updated and deleted is found by comparing with a full extract.
+    Exit code 1 if the batch looks like a mistake: applied already, or a snapshot that would delete too many.
+    """
+    if (file is None) == (snapshot is None):
+        raise ParameterError("give a file of changes, or a full extract with --snapshot: one of them.")
+    if snapshot is not None and ignore_unknown:
+        raise ParameterError("--ignore-unknown is for files of changes: a snapshot names nobody to delete.")
     with progress(as_json=as_json) as bar, opened(vault, wait=wait, secret=key_secret(key_secret_file)) as held:
-        changed, stands = held.apply(file, dry_run=dry_run, progress=bar), held.status()
+        if snapshot is not None:
+            replaced = held.replace(
+                snapshot, max_deleted=max_deleted, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar
+            )
+            stands = held.status()
+            _tell_replaced(replaced, stands, named(vault), max_deleted, as_json=as_json)
+            return
+        changed = held.apply(
+            file, ignore_unknown=ignore_unknown, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar
+        )
+        stands = held.status()
     _tell(changed, stands, named(vault), as_json=as_json)
 
 
@@ -117,6 +173,8 @@ def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None
         return
     counts = ((changed.inserted, "inserted"), (changed.updated, "updated"), (changed.deleted, "deleted"))
     done = [(count, verb) for count, verb in counts if count]
+    if changed.ignored:
+        screen.print(f"{plural(changed.ignored, 'key')} that no record has, passed over.")
     if not done:
         screen.print("The file has no records: none has changed.")
         return
@@ -132,6 +190,22 @@ def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None
         changes = "has" if changed.groups == 1 else "have"
         screen.print(f"[bold green]✓[/] {listed}; {groups} {changes} changed, come or gone.")
         show_unpublished(stands, name)
+
+
+def _tell_replaced(replaced: Replaced, stands: Status, name: str, most: float, *, as_json: bool) -> None:
+    if not as_json:
+        same = f"{number(replaced.unchanged)} of them as they are here"
+        screen.print(f"The snapshot has {plural(replaced.rows, 'record')}, {same}.")
+    if not as_json and not (replaced.inserted or replaced.updated or replaced.deleted):
+        screen.print("Nothing has to change.")
+    else:
+        _tell(replaced, stands, name, as_json=as_json)
+    if replaced.too_many_deleted and not as_json:
+        screen.print(
+            f"[bold red]✗[/] It would be refused: more than {most:.1%} of the records are lacking (--max-deleted)."
+        )
+    if replaced.too_many_deleted:
+        raise typer.Exit(1)
 
 
 def _show_optimized(optimized: Optimized, stands: Status, name: str) -> None:

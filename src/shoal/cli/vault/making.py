@@ -164,6 +164,9 @@ def status(
         screen.print(f"Note: {note.rstrip('.')}.", markup=False)
     if stands.publishable and stands.last_release is not None and not stands.changes_since:
         screen.print(f"[bold green]✓[/] It is as it was published in release {stands.last_release}.")
+    elif stands.publishable and stands.republication == "audit" and stands.last_release is not None:
+        screen.print("[bold green]✓[/] By itself it may be published as it is. Together with the releases before:")
+        screen.print(f"  shoal audit {named(vault)} --next", soft_wrap=True, markup=False)
     elif stands.publishable:
         screen.print("[bold green]✓[/] It may be published as it is.")
     show_obstacles(stands)
@@ -175,7 +178,7 @@ def _rows(stands: Status) -> list[tuple[str, str]]:
         ("records", number(stands.records)),
         ("groups", number(stands.groups) + smallest),
         ("asked for", "; ".join([f"k = {stands.k}", *stands.rules])),
-        ("loss", f"{number(stands.loss)} ({stands.measure})"),
+        ("loss", f"{number(stands.loss)} ({stands.measure}, on the epoch's domains)"),
         ("maintainer", stands.maintainer),
         ("last release", _last_release(stands)),
         ("since then" if stands.last_release is not None else "so far", _since(stands)),
@@ -198,7 +201,7 @@ def _republication(stands: Status) -> str:
     """Which way the vault goes with releases that follow others."""
     match stands.republication:
         case "safe":
-            wait = "" if stands.max_hold is None else f", for at most {_hold(stands.max_hold)}"
+            wait = "" if stands.max_hold is None else f" ({_hold(stands.max_hold)} at most, if company can be found)"
             rows = f"{plural(stands.ghosts, 'row')} of people who have left"
             return f"safe: {plural(stands.waiting, 'record')} waiting{wait}; {rows}"
         case "audit":

@@ -42,9 +42,6 @@ Rows = Annotated[
 Keys = Annotated[
     str, typer.Argument(metavar="FILE", parser=table_place, help="A table with the key column; it may have more.")
 ]
-Changes = Annotated[
-    str, typer.Argument(metavar="FILE", parser=table_place, help="Records with a column op: insert, update or delete.")
-]
 Copy = Annotated[Path, typer.Argument(metavar="FILE", parser=file_path, help="The copy: a vault in one file.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The number of the release, see `shoal releases`.")]
 Output = Annotated[
@@ -55,6 +52,15 @@ MaybeOutput = Annotated[
     typer.Option("--output", "-o", metavar="FILE", parser=file_path, help="Where to write: .csv or .parquet."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
+
+BatchId = Annotated[
+    str | None,
+    typer.Option("--batch-id", metavar="NAME", help="What the batch is called: one that was applied is not again."),
+]
+Again = Annotated[bool, typer.Option("--again", help="Apply the batch although it has been applied already.")]
+IgnoreUnknown = Annotated[
+    bool, typer.Option("--ignore-unknown", help="Pass over deletes of keys that no record has, and count them.")
+]
 
 Method = Annotated[
     str | None, typer.Option(help=f"How the first groups are found: {', '.join(METHODS)}. Default: the maintainer's.")
@@ -135,3 +141,11 @@ def named(where: str) -> str:
 def moment(stamp: str) -> str:
     """A time stamp (ISO, UTC) as people read it."""
     return f"{stamp[:16].replace('T', ' ')} UTC"
+
+
+def near(file: str | None) -> str:
+    """A path from here, where that is shorter."""
+    if file is None:
+        return ""
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

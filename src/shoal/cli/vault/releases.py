@@ -30,6 +30,7 @@ from shoal.cli.vault.options import (
     hold,
     moment,
     named,
+    near,
     opened,
 )
 from shoal.release.write import manifest_path
@@ -82,7 +83,7 @@ def publish(
             progress=bar,
         )
     if as_json:
-        print_json({**_facts(made, None if dry_run else output), "dry_run": dry_run})
+        print_json({**_facts(made, None if dry_run else output), "loss": made.loss, "dry_run": dry_run})
     elif dry_run:
         screen.print(f"Release {made.number} would have {_extent(made)}. Nothing has been published.")
         _show_loss(made)
@@ -110,6 +111,7 @@ def releases(
         )
     else:
         screen.print(_history(history))
+        _show_all_together(history)
 
 
 @command
@@ -192,9 +194,15 @@ def _show_loss(made: shoal.Release) -> None:
         screen.print(f"  Every class has {rule}.", markup=False)
     measures = made.measures(public=True)
     screen.print(
-        f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}); "
+        f"Loss: {measures['il_share']:.1%} (Total-IL {number(measures['il'])}, as the rows alone show it); "
         "0% is the original table, 100% nothing but `*`."
     )
+    if made.loss is not None:
+        told: dict[str, Any] = made.manifest["republication"]  # type: ignore[assignment]  # JSON
+        places = "releases" if told["mode"] == "safe" else "status, releases"  # `status` is about records, not cohorts
+        screen.print(
+            f"On the epoch's domains: {number(made.loss)} ({made.manifest['measure']}), as in {places} and diff."
+        )
 
 
 def _show_together(made: shoal.Release) -> None:
@@ -232,16 +240,20 @@ def _history(history: list[Entry]) -> Table:
     for entry in history:
         counts = (entry.rows, entry.classes, entry.smallest_class, entry.k, entry.loss)
         cells = [str(entry.number), moment(entry.published).removesuffix(" UTC"), *map(number, counts)]
-        table.add_row(*cells, *([number(entry.erased)] if erased else []), escape(_near(entry.file)))
+        table.add_row(*cells, *([number(entry.erased)] if erased else []), escape(near(entry.file)))
     return table
 
 
-def _near(file: str | None) -> str:
-    """A path from here, where that is shorter."""
-    if file is None:
-        return ""
-    path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+def _show_all_together(history: list[Entry]) -> None:
+    """Which of them are safe together, and what was accepted."""
+    for epoch in dict.fromkeys(entry.epoch for entry in history):  # a new epoch breaks the guarantee
+        safe = [entry.number for entry in history if entry.republication == "safe" and entry.epoch == epoch]
+        if len(safe) > 1:
+            screen.print(f"Safe together: releases {safe[0]} to {safe[-1]}.")
+    for entry in history:
+        if entry.accepted:
+            people = plural(entry.accepted, "person", "people")
+            screen.print(f"Release {entry.number}, with those before, gives away {people}, or may: that was accepted.")
 
 
 def _show_diff(found: Diff) -> None:
@@ -251,7 +263,7 @@ def _show_diff(found: Diff) -> None:
     for name, before, after in (
         ("rows", found.rows_before, found.rows_after),
         ("classes", found.classes_before, found.classes_after),
-        ("loss", found.loss_before, found.loss_after),
+        ("loss on the epoch's domains", found.loss_before, found.loss_after),
     ):
         table.add_row(name, number(before), number(after))
     screen.print(table)

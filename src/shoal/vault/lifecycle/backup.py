@@ -117,7 +117,7 @@ def restore_vault(backup: str | Path, where: str | Path, progress: Progress, *, 
 def _copy(source: Store, target: Store, writing: sa.Connection, progress: Progress) -> None:
     """All rows of one moment, and their checksums with the vault's own row, into tables that are there and empty."""
     with source.read() as reading:
-        for table in (table for table in tables.COPIED if table is not tables.releases):
+        for table in (table for table in tables.COPIED if table not in (tables.events, tables.releases)):
             names = [column.name for column in table.columns]
             count = reading.scalar(sa.select(sa.func.count()).select_from(table)) or 0
             progress.stage(f"copying {table.name.replace('_', ' ')}", count)
@@ -128,4 +128,6 @@ def _copy(source: Store, target: Store, writing: sa.Connection, progress: Progre
         history = rows_of(reading, sa.select(tables.releases).where(tables.releases.c.done.is_(True)))
         if history:
             writing.execute(sa.insert(tables.releases), [{**row, "part": None} for row in history])
+        if events := rows_of(reading, sa.select(tables.events)):
+            writing.execute(sa.insert(tables.events), events)
     update_vault_row(writing, target.where, uid=new_uid())

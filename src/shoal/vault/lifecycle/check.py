@@ -20,6 +20,7 @@ from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.damage import SENSELESS, damaged
 from shoal.vault.store.drafts import sweep_noted
+from shoal.vault.store.events import events_of
 from shoal.vault.store.head import refuse_lost, stored_head
 from shoal.vault.store.integrity import check_part
 from shoal.vault.store.parts import PARTS
@@ -28,7 +29,7 @@ from shoal.vault.store.store import Store
 from shoal.vault.store.vault_row import vault_row
 from shoal.verify import verify
 
-LOADED = ("keys", "values", "groups", "dictionary")  # parts that are checked when they are loaded
+LOADED = ("keys", "values", "groups", "dictionary", "events")  # parts that are checked when they are loaded
 
 
 def check_vault(store: Store, progress: Progress, *, files: bool = True) -> Checked:
@@ -63,6 +64,8 @@ def check_vault(store: Store, progress: Progress, *, files: bool = True) -> Chec
         with suppress_damage(problems), store.read() as connection:
             check_part(connection, part.name, store.where)
             looked_at.append(part.what)
+    with suppress_damage(problems), store.read() as connection:
+        events_of(connection, store.where)
     with suppress_damage(problems), store.read() as connection:
         known = entries(connection, store.where)
         releases = len(known)

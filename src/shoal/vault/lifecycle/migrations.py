@@ -6,7 +6,7 @@ vault is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from shoal.vault.store.vault_row import update_vault_row, vault_row
 def _count_commits(store: Store, connection: sa.Connection) -> None:
     """Format 2: commits are counted, drafts noted, and labels of classes that nobody is in any more forgotten."""
     _widen_vault_row(store, connection, uid=new_uid(), commits=0)
-    _keep_places(store, connection)  # what follows reads and writes tables as they are now
+    _keep_places_and_log(store, connection)  # what follows reads and writes tables as they are now
     tables.drafts.create(connection)
     for index in tables.memberships.indexes:
         index.create(connection)
@@ -80,22 +80,32 @@ def _name(connection: sa.Connection, table: sa.Table) -> str:
     return f'"{schema}"."{table.name}"' if schema else f'"{table.name}"'
 
 
-def _keep_places(store: Store, connection: sa.Connection) -> None:
-    """Format 3: what is made of releases that follow others; places. Releases so far were looked at alone."""
+def _keep_places_and_log(store: Store, connection: sa.Connection) -> None:
+    """Format 3: what is made of releases that follow others, and places (releases so far were looked at alone); the log
+    says who, and which batch, and backups are in it.
+    """
     if "republication" in _columns(connection, tables.vault):  # on the way from format 1
         return
-    before = PARTS["releases"]._replace(columns=tuple(one for one in tables.RELEASE if one != "republication"))
-    found = sum_of_part(connection, before, store.where)
+    added = {"releases": ("republication",), "batches": ("who", "batch_id", "content")}
+    found = {part: _sum_without(connection, part, names, store.where) for part, names in added.items()}
     _widen_vault_row(store, connection, republication=new_republication().stored())
     sums = stored_sums(vault_row(connection, store.where))
-    if sums.get("releases", 0) != found:
-        raise damaged(store.where, "releases: not what was stored")
-    _add_column(connection, tables.releases, "republication")
-    changes_of(connection).add("releases", part_checksum(connection, "releases", store.where))
-    changes_of(connection).remove("releases", found)
-    for table in (tables.places, tables.waiting, tables.formers):
+    for part, names in added.items():
+        if sums.get(part, 0) != found[part]:
+            raise damaged(store.where, f"{PARTS[part].what}: not what was stored")
+        for name in names:
+            _add_column(connection, PARTS[part].table, name)
+        changes_of(connection).add(part, part_checksum(connection, part, store.where))
+        changes_of(connection).remove(part, found[part])
+    for table in (tables.places, tables.waiting, tables.formers, tables.events):
         table.create(connection)
     update_vault_row(connection, store.where)
+
+
+def _sum_without(connection: sa.Connection, part: str, names: Collection[str], where: str) -> int:
+    """The checksum of a part as it was before it had columns of these names."""
+    now = PARTS[part]
+    return sum_of_part(connection, now._replace(columns=tuple(one for one in now.columns if one not in names)), where)
 
 
 def _columns(connection: sa.Connection, table: sa.Table) -> set[str]:
@@ -103,7 +113,7 @@ def _columns(connection: sa.Connection, table: sa.Table) -> set[str]:
     return set(found.keys())
 
 
-STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits, 2: _keep_places}
+STEPS: dict[int, Callable[[Store, sa.Connection], None]] = {1: _count_commits, 2: _keep_places_and_log}
 
 
 def format_of(store: Store) -> int:

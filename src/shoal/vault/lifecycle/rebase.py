@@ -150,14 +150,14 @@ def replace_all(saving: Saving, schema: Schema) -> None:
     for columns in chunks(saving.connection, records, tables.RECORD):
         saving.retire([Record(*row) for row in zip(*columns, strict=True)])
     saving.store.clear(saving.connection, records)
-    _thaw(saving)
+    thaw(saving)
     hidden = set(schema.names(Role.IDENTIFIER))
     if hidden:
         _hide_in_records(saving, hidden)
         _hide_in_releases(saving, hidden)
 
 
-def _thaw(saving: Saving) -> None:
+def thaw(saving: Saving) -> None:
     """What earlier epochs froze is of no use any more, and names values of people who may have been deleted."""
     for row in rows_of(saving.connection, sa.select(tables.epochs)):
         epoch = Epoch.from_row(row, saving.store.where)

@@ -49,9 +49,11 @@ def audit_vault(
         return _audit_records(connection, epoch, rows, where, progress, candidate)
     history, keys, doubtful = places_history(connection, epoch, safe, where, candidate if next_is_safe else None)
     by_places = audit_history(history, None, progress).doubting(doubtful).told(keys)
-    if not others:
+    if not others and (candidate is None or next_is_safe):
         return by_places
-    return by_places.and_also(_audit_records(connection, epoch, others, where, progress, None))
+    next_one = None if next_is_safe else candidate
+    by_records = _audit_records(connection, epoch, others, where, progress, next_one, [row["version"] for row in safe])
+    return by_places.and_also(by_records)
 
 
 def _audit_records(
@@ -61,8 +63,12 @@ def _audit_records(
     where: str,
     progress: Progress,
     candidate: Publication | None,
+    safe: Sequence[int] = (),
 ) -> Audit:
-    """What releases that show records say together."""
+    """What releases that show records say together.
+
+    `safe`: versions of releases that show places. What they say with later ones that show records is not known here.
+    """
     row = vault_row(connection, where)
     progress.stage("reading releases", len(rows))
     state = None if candidate is None else candidate.state
@@ -102,6 +108,12 @@ def _audit_records(
     if candidate is not None:
         show(candidate.row["number"], candidate.row["version"], looks.numbers_in(candidate.labels))
     found = audit_history(history, units.combinations, progress)
+    versions = [*(row["version"] for row in rows), *([] if candidate is None else [candidate.row["version"]])]
+    for version in safe:  # who was in the next one that shows records may have been in that of cohorts as well
+        later = min((one for one in versions if one > version), default=None)
+        if later is not None:
+            there = np.setdiff1d(at_unit[stays.at(later)], found.in_doubt)
+            found = found.doubting(there, "in releases of cohorts and in later ones of another kind")
     return found.told([] if found.ok else units.keys())
 
 

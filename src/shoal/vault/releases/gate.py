@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
-from shoal.audit import Audit
+from shoal.audit import UNDECIDED, Audit
+from shoal.cohorts.places import TAINTED
 from shoal.errors import AuditError, ParameterError
 from shoal.progress import Progress
 from shoal.release.manifest import Manifest
 from shoal.vault.releases.audited import audit_vault
-from shoal.vault.releases.history import last_release
+from shoal.vault.releases.history import accepted_findings, last_release
 from shoal.vault.releases.placed import last_safe_version
 from shoal.vault.releases.prepare import Publication
 from shoal.vault.store import tables
@@ -19,6 +20,13 @@ from shoal.vault.store.rows import as_json
 
 WAYS_ON = (
     "To publish what gives nobody away, now and later (newcomers may wait): shoal publish VAULT --republication safe. "
+    "To give this away: --accept-findings. "
+    "If only one release is ever in anybody's hands: --republication none."
+)
+FORGOTTEN = (
+    "What earlier releases showed of people who have left is not kept (since a rebase, a new column, or releases that "
+    "were looked at alone). To make all releases from now on safe together, though not with those before: "
+    "shoal publish VAULT --republication safe --accept-findings. "
     "To give this away: --accept-findings. "
     "If only one release is ever in anybody's hands: --republication none."
 )
@@ -30,21 +38,27 @@ def hold_against_history(
     """Raise AuditError if somebody comes out, unless that is accepted: then the manifest says so.
 
     The first release is never refused: there is nothing that it could be held against. If all sets of people whom
-    the releases tell apart have what is asked of a class, nobody comes out, and nothing else is looked at. (Whom
-    earlier releases give away, as was accepted, is not asked about again.)
+    the releases tell apart have what is asked of a class, and places say all (`Republication.doubtful`), nobody comes
+    out, and nothing else is looked at. (Whom earlier releases give away, as was accepted, is not asked about again.)
     """
     placement = publication.placement
     if last_release(connection) is None or placement is None:
         return
-    if not placement.told_apart and not placement.unknown_past:
+    accepted = _has_accepted(connection)
+    if not placement.told_apart and not placement.choice.doubtful and not accepted:
         return
     found = audit_vault(connection, where, progress, publication)
-    if found.ok and not placement.told_apart:
+    if not placement.told_apart and found.ok:
+        return
+    asked_before = accepted and not placement.told_apart and not placement.with_past
+    if asked_before and not _says_more(found, audit_vault(connection, where, progress)):
         return
     people = found.people_exposed
     undecided = max(found.undecided, placement.told_apart - people)
     if not accept:
-        refused = AuditError(_refusal(found, people, undecided), hint=WAYS_ON, file=where)
+        forgotten = (placement.places.tainted == TAINTED).any()
+        ways_on = FORGOTTEN if forgotten else WAYS_ON
+        refused = AuditError(_refusal(found, people, undecided), hint=ways_on, file=where)
         refused.people = people or undecided
         raise refused
     told = {"people": people, "undecided": undecided}
@@ -53,6 +67,28 @@ def hold_against_history(
     more = {**manifest.more, "republication": {**manifest.more["republication"], "accepted_findings": told}}
     release.manifest = replace(manifest, more=more).to_json()
     row["manifest"] = as_json(release.manifest)
+
+
+def _has_accepted(connection: sa.Connection) -> bool:
+    """Whether some release was published although people come out by it, or may."""
+    releases = tables.releases
+    manifests = connection.scalars(sa.select(releases.c.manifest).where(releases.c.done.is_(True))).all()
+    return any(map(accepted_findings, manifests))
+
+
+def _says_more(found: Audit, before: Audit) -> bool:
+    """Whether one more release gives away anybody, or leaves anybody in doubt, whom those before do not."""
+    (now, now_open), (then, then_open) = _who(found), _who(before)
+    if found.people_exposed > before.people_exposed or found.undecided > before.undecided:
+        return True
+    return not now <= then or not now_open <= then_open | then
+
+
+def _who(audit: Audit) -> tuple[set[str], set[str]]:
+    """The keys of those who come out, and of those who may."""
+    rows = [] if audit.people_found is None else audit.people_found.to_pylist()
+    out = {row["key"] for row in rows if row["attack"] != UNDECIDED}
+    return out, {row["key"] for row in rows} - out
 
 
 def refuse_leaving_safe(connection: sa.Connection, where: str) -> None:

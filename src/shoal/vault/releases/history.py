@@ -90,9 +90,9 @@ def entries(connection: sa.Connection, where: str) -> list[Entry]:
 
 
 def accepted_findings(manifest: str) -> int:
-    """Of how many people it was known that they come out, and accepted."""
+    """Of how many people it was known that they come out, or may, and accepted."""
     told = json.loads(manifest).get("republication") or {}
-    return int((told.get("accepted_findings") or {}).get("people", 0))
+    return sum((told.get("accepted_findings") or {}).values())
 
 
 def _shown_at(version: int) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
@@ -115,6 +115,7 @@ def counted_erased(connection: sa.Connection, entry: Entry) -> int:
         .select_from(memberships)
         .where(
             *_shown_at(version),
+            number > 0,  # others are places
             ~sa.exists().where(records.c.id == number),
             ~sa.exists().where(past.c.id == number),
         )
@@ -246,7 +247,14 @@ def released_again(connection: sa.Connection, number: int, where: str, sources: 
             smallest_class=report.smallest_class,
             measures={name: rounded(value) for name, value in report.totals.items()},
         )
-    return Release(again.table, manifest=manifest.to_json(), public=report, number=number, sources=sources)
+    return Release(
+        again.table,
+        manifest=manifest.to_json(),
+        public=report,
+        number=number,
+        sources=sources,
+        loss=None if hidden else again.row["loss"],
+    )
 
 
 def _verify_anew(again: Rebuilt, schema: Schema, manifest: Manifest, where: str) -> None:

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from shoal.cohorts.places import GHOST, TAINTED, Floats, Longs, Places, Table
-from shoal.cohorts.second import Past
+from shoal.cohorts.places import GHOST, TAINTED, Floats, Longs, Past, Places, Table
 from shoal.maintain.live import LivePartition
 from shoal.privacy import Privacy
 from shoal.privacy.requirements import CLOSENESS
@@ -137,10 +136,13 @@ def _now(records: Records, live: LivePartition) -> dict[str, Distribution] | Non
 
 
 def _move_out(places: Places, table: Table, keys: list[str], choice: Republication) -> tuple[Places, Formers]:
-    """Without those who say something else of a sensitive column than their place does."""
+    """Without those who say something else of a sensitive column than their place does.
+
+    If releases show records instead of places, of any column: the release says what has changed.
+    """
     held = np.flatnonzero(places.held)
-    says = table.sensitive[places.holders[held]]
-    gone = held[(says != table.sensitive[places.shows[held]]).any(axis=1)]
+    says = table.sensitive if choice.mode == SAFE else table.values[:, np.newaxis]
+    gone = held[(says[places.holders[held]] != says[places.shows[held]]).any(axis=1)]
     moved = [
         row
         for place, holder in zip(places.ids[gone].tolist(), places.holders[gone].tolist(), strict=True)
@@ -180,8 +182,11 @@ def _come_back(
     for hashed, place, went in rows:
         for record in by_hash.get(hashed, ()):
             before.setdefault(record, []).append((hashed, place, went))
-    at = {number: i for i, number in enumerate(places.ids.tolist())}
+    numbers = np.unique([place for left in before.values() for _, place, _ in left])
+    living = np.flatnonzero(np.isin(places.ids, numbers))
+    at = dict(zip(places.ids[living].tolist(), living.tolist(), strict=True))
     holders = places.holders.copy()
+    doubtful = set(places.cohorts[places.tainted == TAINTED].tolist())
     pasts = {}
     for record, left in before.items():
         free = [
@@ -196,12 +201,14 @@ def _come_back(
             holders[free[0]] = record
             continue
         known = [at[place] for _, place, _ in left if place in at]
-        cohorts = np.unique(places.cohorts[known])
-        doubtful = places.tainted[np.isin(places.cohorts, cohorts)] == TAINTED
+        cohorts = set(places.cohorts[known].tolist())
+        others = (table.sensitive[places.shows[known]] != table.sensitive[record]).any(axis=1)
         pasts[record] = Past(
-            cohorts=cohorts.tolist(),
-            moved=all(went for _, _, went in left),
-            known=len(known) == len(left) and not doubtful.any(),
+            cohorts=sorted(cohorts),
+            places=places.ids[known].tolist(),
+            moved=all(went for _, _, went in left) and bool(others.all()),  # else: as before, or that again
+            changed=bool(others.any()),
+            known=len(known) == len(left) and not cohorts & doubtful,
         )
     return replace(places, holders=holders), pasts
 

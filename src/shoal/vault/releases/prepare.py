@@ -26,6 +26,7 @@ from shoal.vault.releases.history import last_release
 from shoal.vault.releases.placed import Placed, placed
 from shoal.vault.releases.republish import Placement, audited_places, safe_places
 from shoal.vault.releases.snapshots import GroupLabels, class_numbers
+from shoal.vault.state.passthrough import typed_by_values
 from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
@@ -109,7 +110,7 @@ def prepare(
             "republication": _told(choice, placement, state),
         },
     )
-    release.number, manifest = number, Manifest.from_json(release.manifest)
+    release.number, release.loss, manifest = number, shown.loss, Manifest.from_json(release.manifest)
     row = {
         "number": number,
         "version": state.version,
@@ -118,7 +119,7 @@ def prepare(
         "published": published,
         "shuffle_key": key,
         "manifest": as_json(release.manifest),
-        "layout": as_json(state.epoch.layout()),
+        "layout": as_json(replace(state.epoch, passthrough=shown.records.passthrough.schema).layout()),
         "sha256": "",
         "content": content_checksum(release.table),
         "rows": release.table.num_rows,
@@ -198,6 +199,7 @@ def _places(state: State, kept: Placed, placement: Placement, where: str) -> Sho
     method = f"{state.live.settings.static_method}, in cohorts"
     keys = [None if holder < 0 else kept.keys[holder] for holder in places.holders.tolist()]
     records = kept.table.shown(places)
+    records = replace(records, passthrough=typed_by_values(records.passthrough))
     whose = places.people, places.tainted, keys
     return Shown(places.ids, records, partition, places.cohorts, *whose, requirements, method, loss)
 

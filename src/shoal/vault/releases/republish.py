@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from shoal.cohorts.first import first_cohorts
-from shoal.cohorts.places import GHOST, NEW, TAINTED, Bools, Longs, Places
+from shoal.cohorts.places import GHOST, NEW, TAINTED, Bools, Longs, Places, Table
 from shoal.cohorts.step import Policy, next_places
 from shoal.progress import Progress
 from shoal.vault.releases.placed import Formers, Placed, last_safe_version, waited
@@ -54,6 +54,7 @@ class Placement:
     waiting: list[int]  # numbers of the records that nobody sees
     last_safe: int  # the version of the last `safe` release before this one
     unknown_past: bool  # there are releases from before places were kept
+    with_past: bool  # somebody comes who had a place before, with other values or after an absence
     told_apart: int = 0  # of a release that shows records: whom it tells apart in sets too small, with those before
 
 
@@ -66,29 +67,33 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication, versio
     taint = not len(places) and placed.unknown_past
     every = places.begun_with(fresh, np.full(len(fresh), choice.next_cohort), _people(placed, fresh))
     every = replace(every, tainted=np.where(taint & (every.ids == NEW), TAINTED, every.tainted))
+    every = every.tying(placed.pasts)
     shown = np.where(every.held, classes[np.maximum(every.holders, 0)], GHOST)
     # An atom that stays together keeps its number; of one that is told apart, the first part does.
-    pairs = np.stack([every.cohorts, shown])
-    _, first, atom = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-    atom = atom.reshape(-1)
+    _, cohort = np.unique(every.cohorts, return_inverse=True)
+    pairs = cohort * (int(shown.max(initial=GHOST)) + 2) + shown - GHOST
+    _, first, atom = np.unique(pairs, return_index=True, return_inverse=True)
     old = every.cohorts[first]
     again = np.ones(len(first), bool)
     again[np.unique(old, return_index=True)[1]] = False
     again |= old >= choice.next_cohort
     numbers = np.where(again, choice.next_cohort + np.cumsum(again) - 1, old)
-    told_apart = _told_apart(placed, every, numbers[atom])
+    told_apart = _told_apart(placed.table, every, replace(every, cohorts=numbers[atom]))
     every = replace(every, cohorts=numbers[atom])
     choice = replace(choice, next_cohort=choice.next_cohort + int(again.sum()))
     return replace(_written(placed, every, choice, version), told_apart=told_apart)
 
 
-def _told_apart(placed: Placed, places: Places, atoms: Longs) -> int:
-    """Of how many people (or records) an atom lacks what is asked, that was larger before, or had it."""
-    table = placed.table
-    (before, held_before), (now, held_now) = table.holds(places), table.holds(replace(places, cohorts=atoms))
-    at, at_now = np.searchsorted(before, places.cohorts), np.searchsorted(now, atoms)
-    smaller = np.bincount(at_now)[at_now] < np.bincount(at)[at]
-    return int((~held_now[at_now] & (held_before[at] | smaller)).sum())
+def _told_apart(table: Table, before: Places, now: Places) -> int:
+    """Of how many people (or records) an atom lacks what is asked, that was larger before, or that nobody saw yet."""
+    sizes = [np.unique(places.cohorts, return_inverse=True, return_counts=True)[1:] for places in (before, now)]
+    (of_old, old), (of_new, new) = sizes
+    doubtful = now.only((now.ids == NEW) | (new[of_new] < old[of_old]))
+    if not len(doubtful):
+        return 0
+    # An atom is doubtful as a whole: if it became smaller, it did for all of it; who is new was in none.
+    atoms, holds = table.holds(doubtful)
+    return int((~holds[np.searchsorted(atoms, doubtful.cohorts)]).sum())
 
 
 def safe_places(
@@ -142,9 +147,11 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
     ids = places.ids.copy()
     # In no order: the numbers of places must not tell who came after whom.
     ids[~own] = choice.next_place + np.random.default_rng(secrets.randbits(128)).permutation(int((~own).sum()))
-    choice = replace(choice, next_place=choice.next_place + int((~own).sum()))
-    holders = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
     count = int((~own).sum())
+    with_past = bool(placed.moved) or bool(placed.pasts)
+    doubtful = choice.doubtful or with_past or placed.unknown_past
+    choice = replace(choice, next_place=choice.next_place + count, doubtful=doubtful)
+    holders = np.where(places.held, placed.ids[np.maximum(places.holders, 0)] if len(placed.ids) else 0, GHOST)
     columns = (ids, places.cohorts, holders, None, places.people, places.tainted, version, None)
     inserted = sorted(
         zip(
@@ -176,6 +183,7 @@ def _written(placed: Placed, places: Places, choice: Republication, version: int
         waiting=waiting,
         last_safe=placed.last_safe,
         unknown_past=placed.unknown_past,
+        with_past=with_past,
     )
 
 

@@ -12,15 +12,26 @@ from shoal.schema import Role
 from shoal.vault.facts import Status
 from shoal.vault.releases.history import last_release
 from shoal.vault.state.epoch import read_epoch
+from shoal.vault.state.load import load_dictionary
 from shoal.vault.state.republication import SAFE, Republication
 from shoal.vault.store import tables
 from shoal.vault.store.damage import damaged
-from shoal.vault.store.integrity import check_part
+from shoal.vault.store.integrity import check_part, check_records, stored_sums
+from shoal.vault.store.parts import PARTS
 from shoal.vault.store.queries import row_of
 from shoal.vault.store.store import Store
 from shoal.vault.store.vault_row import vault_row
 
+RECORDS = ("keys", "values", "groups")
 MANY_OUTSIDE = 0.01  # the share of records outside a domain that is worth a word
+
+
+def look_at_everything(connection: sa.Connection, where: str) -> None:
+    """Raise Damaged if records, what their values are, or what is kept of releases, is not what was stored."""
+    load_dictionary(connection, stored_sums(vault_row(connection, where)), where)
+    check_records(connection, RECORDS, where)
+    for part in (part for part in PARTS if part not in ("dictionary", *RECORDS)):
+        check_part(connection, part, where)
 
 
 def status_of(connection: sa.Connection, store: Store, *, keys_hashed: bool) -> Status:

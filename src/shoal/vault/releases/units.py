@@ -1,9 +1,10 @@
 """The records of a vault as units: what they are, and what they were when they were published.
 
-A unit is what a record was as long as its sensitive values stayed the same: a record that has been updated is the same
-unit as before, if they did. Of people who have been deleted the vault knows in which groups they were and nothing else:
-who they were, whose records theirs were (all count as one person's, the worst case) and what their values were is
-forgotten.
+A unit is what a record was as long as its published row said the same beside the quasi-identifiers: a record that has
+been updated is the same unit as before, if it does. (Who is known to have another job is found by the row whose job
+changes, and the diagnosis with it: insensitive values end a unit, too.) Of people who have been deleted the vault knows
+in which groups they were and nothing else: who they were, whose records theirs were (all count as one person's, the
+worst case) and what their values were is forgotten.
 """
 
 from __future__ import annotations
@@ -97,8 +98,12 @@ class Units:
         past = _past(connection, epoch, where)
         at = held.places(past.keys)
         columns = pa.concat_tables([held.passthrough, past.passthrough]) if len(past.ids) else held.passthrough
-        values = {name: _values(name, columns[name], schema) for name in schema.names(Role.SENSITIVE)}
-        unit, is_new = _same(at, n_held, list(values.values()))
+        shares = epoch.reference or {}  # it may name values that nobody has any more
+        values = {
+            name: _values(name, columns[name], schema, [value for value in shares.get(name, ()) if value])
+            for name in schema.names(Role.SENSITIVE)
+        }
+        unit, is_new = _same(at, n_held, [_coded(columns[name]) for name in columns.column_names])
         kept = np.concatenate([np.ones(n_held, bool), is_new])
         n_known = int(kept.sum())
         self._ids, self._units = _by_rising_ids(
@@ -174,25 +179,34 @@ def _by_rising_ids(ids: Longs, units: Longs) -> tuple[Longs, Longs]:
     return ids[order], units[order]
 
 
-def _values(name: str, column: pa.ChunkedArray, schema: Schema) -> Values:
+def _values(name: str, column: pa.ChunkedArray, schema: Schema, also: Sequence[str]) -> Values:
     """As `published_values`, which looks at each value once."""
     if pa.types.is_null(column.type):
-        return published_values(name, column, schema.columns[name], schema.missing)
+        return published_values(name, column, schema.columns[name], schema.missing, also)
     coded = column.combine_chunks().dictionary_encode()
-    once = published_values(name, pa.chunked_array([coded.dictionary]), schema.columns[name], schema.missing)
+    once = published_values(name, pa.chunked_array([coded.dictionary]), schema.columns[name], schema.missing, also)
     numbers = np.append(once.numbers, 0)[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
     return replace(once, numbers=numbers)
 
 
-def _same(at: Longs, n_held: int, values: Sequence[Values]) -> tuple[Longs, NDArray[np.bool_]]:
+def _coded(column: pa.ChunkedArray) -> tuple[Longs, int]:
+    """A number for each value, and how many numbers there are."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), np.int64), 1
+    coded = column.combine_chunks().dictionary_encode()
+    count = len(coded.dictionary)
+    return coded.indices.fill_null(count).to_numpy().astype(np.int64), count + 1
+
+
+def _same(at: Longs, n_held: int, columns: Sequence[tuple[Longs, int]]) -> tuple[Longs, NDArray[np.bool_]]:
     """The unit of each past record, and whether it is the first of one that is not held: one unit for what has one key
-    and the same sensitive values. `at`: the record that is held under its key.
+    and the same values. `at`: the record that is held under its key.
     """
     alone = n_held + np.arange(len(at))
     concerned = np.concatenate([np.unique(at[at >= 0]), alone])
     number = np.concatenate([concerned[: len(concerned) - len(at)], np.where(at >= 0, at, alone)])  # of the key
-    for found in values:
-        number = np.unique(number * (len(found.names) + 1) + found.numbers[concerned], return_inverse=True)[1]
+    for numbers, count in columns:
+        number = np.unique(number * count + numbers[concerned], return_inverse=True)[1]
     _, first, which = np.unique(number, return_index=True, return_inverse=True)
     is_first = np.zeros(len(concerned), bool)
     is_first[first] = True
@@ -211,7 +225,7 @@ def _whose(schema: Schema, held: Held) -> Longs:
 
 
 def _combinations(columns: pa.Table, unit: Longs, n_units: int) -> Longs:
-    """What each unit shows beside its quasi-identifiers, as a number; −1: forgotten, or it has changed.
+    """What each unit shows beside its quasi-identifiers, as a number; −1: forgotten.
 
     Two that show the same have the same number, and others hardly ever: it is a hash.
     """
@@ -226,7 +240,6 @@ def _combinations(columns: pa.Table, unit: Longs, n_units: int) -> Longs:
     numbers = (hashes >> np.uint64(1)).astype(np.int64)
     found = np.full(n_units, -1, np.int64)
     found[unit] = numbers
-    found[unit[found[unit] != numbers]] = -1
     return found
 
 

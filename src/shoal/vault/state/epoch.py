@@ -41,6 +41,7 @@ class Epoch:
     domains: Mapping[str, tuple[float, float]]  # of quasi-identifiers that are numbers or days
     reference: dict[str, Distribution] | None
     files: Sequence[str] = ()  # that the schema came from: no release is written over them
+    key_type: pa.DataType | None = None  # of the keys as they came; None: nobody has come yet, or it is not known
 
     @property
     def k(self) -> int:
@@ -53,8 +54,8 @@ class Epoch:
 
     def layout(self) -> dict[str, Any]:
         """The order of the published columns, and the types of the passthrough columns."""
-        types = base64.b64encode(self.passthrough.serialize().to_pybytes()).decode()
-        return {"order": self.order, "carried": types}
+        layout = {"order": self.order, "carried": _as_text(self.passthrough)}
+        return layout if self.key_type is None else {**layout, "key": _as_text(pa.schema([("key", self.key_type)]))}
 
     def row(self) -> dict[str, Any]:
         """The row of the table `epochs`."""
@@ -101,12 +102,26 @@ class Epoch:
             passthrough=passthrough,
             domains={name: (low, high) for name, (low, high) in frozen["domains"].items()},
             reference=reference,
+            key_type=_key_type(row["layout"]),
         )
+
+
+def _as_text(types: pa.Schema) -> str:
+    return base64.b64encode(types.serialize().to_pybytes()).decode()
+
+
+def _from_text(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+def _key_type(layout: str) -> pa.DataType | None:
+    known = json.loads(layout).get("key")
+    return None if known is None else _from_text(known).field("key").type
 
 
 def layout_from(text: str) -> tuple[list[str], pa.Schema]:
     layout = json.loads(text)
-    return layout["order"], pa.ipc.read_schema(pa.py_buffer(base64.b64decode(layout["carried"])))
+    return layout["order"], _from_text(layout["carried"])
 
 
 def read_epoch(connection: sa.Connection, number: int, where: str) -> Epoch:

@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from shoal.hierarchies.computed import PrefixLevels
 from shoal.records.changes import Arrivals
 from shoal.records.growing import Grown
 from shoal.schema import Role
@@ -29,20 +30,32 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
     """The state as it is now: what others have changed since is read, and nothing else where that is possible."""
     row = vault_row(connection, where)
     if row["version"] == state.version:
-        return state
+        return load(connection, where) if _masks_too_wide(state) else state
     touched = touched_since(connection, state.version, row["version"])
     if touched is None or row["epoch"] != state.epoch.number or len(touched) * MOST_FOLLOWED > len(state.live):
         return load(connection, where)
     epoch = read_epoch(connection, row["epoch"], where)
-    if epoch.version != state.epoch.version or epoch.reference != state.epoch.reference:
-        return load(connection, where)  # it has begun anew, because there were too few records; or a value is erased
+    if epoch.version != state.epoch.version:
+        return load(connection, where)  # it has begun anew, because there were too few records
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(map(Record._make, rows)), where)
     state.live.table.next_id = row["next_id"]
     state.dictionary.continue_at(json.loads(row["next_values"]))
     state.version, state.epoch = row["version"], epoch
     count = connection.scalar(sa.select(sa.func.count()).select_from(tables.records))
-    return state if len(state.live) == count else load(connection, where)  # which says what is wrong
+    if len(state.live) != count or _masks_too_wide(state):
+        return load(connection, where)  # which says what is wrong, if anything is
+    return state
+
+
+def _masks_too_wide(state: State) -> bool:
+    """Whether a column of prefixes would be published as wide as the code of somebody who has been deleted since."""
+    return any(
+        isinstance(book.column.grower.rule, PrefixLevels)
+        and max(map(len, known.ids), default=0) < max(map(len, book.texts), default=0)
+        for known, book in zip(state.dictionary.columns, state.live.books, strict=True)
+        if book.column.grower is not None
+    )
 
 
 def touched_since(connection: sa.Connection, version: int, last: int) -> NDArray[np.int64] | None:

@@ -20,11 +20,12 @@ def frozen(epoch: Epoch, live: LivePartition, version: int) -> Epoch:
 
 
 def kept_reference(live: LivePartition) -> dict[str, Distribution] | None:
-    """Of what a live partition compares with, what closeness needs: no other rule asks for it."""
+    """The distributions that closeness is measured against: no other rule asks for one."""
     columns = {rule.column for rule in live.settings.rules if rule.model == CLOSENESS}
-    if live.reference is None or not columns:
+    if not len(live) or not columns:
         return None
-    return {name: known for name, known in live.reference.items() if name in columns}
+    found = live.privacy_of(live.records()).distributions()
+    return {name: known for name, known in found.items() if name in columns}
 
 
 def with_types(epoch: Epoch, arrivals: pa.Table) -> Epoch:
@@ -33,6 +34,11 @@ def with_types(epoch: Epoch, arrivals: pa.Table) -> Epoch:
         return epoch
     types = pa.unify_schemas([epoch.passthrough, arrivals.schema], promote_options="permissive").remove_metadata()
     return epoch if types.equals(epoch.passthrough) else replace(epoch, passthrough=types)
+
+
+def with_key_type(epoch: Epoch, given: pa.DataType | None) -> Epoch:
+    """The epoch with the type that the first keys have: `export` gives them back as they came."""
+    return epoch if given is None or epoch.key_type is not None else replace(epoch, key_type=given)
 
 
 def outside(live: LivePartition) -> dict[str, float]:

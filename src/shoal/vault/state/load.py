@@ -55,7 +55,6 @@ def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> 
         stored.groups,
         epoch.settings(row["version"]),
         people=stored.people,
-        reference=epoch.reference,
         ids=stored.ids,
     )
     live.table.next_id = row["next_id"]

@@ -24,7 +24,7 @@ def originals(connection: sa.Connection, epoch: Epoch, records: pa.Table, where:
     texts: dict[str, dict[int, str | None]] = {name: {0: None} for name in epoch.schema.quasi_identifiers}
     for value in load_dictionary(connection, sums, where):
         texts[value.name][value.id] = value.value
-    columns: dict[str, Any] = {key_of(epoch.schema): records["key"]}
+    columns: dict[str, Any] = {key_of(epoch.schema): as_they_came(records["key"], epoch.key_type)}
     columns |= dict.fromkeys(epoch.schema.names(Role.PERSON), records["person"])
     cells = unpacked(tuple(records["cells"].to_pylist()), len(texts), where)
     for j, name in enumerate(epoch.schema.quasi_identifiers):
@@ -35,3 +35,14 @@ def originals(connection: sa.Connection, epoch: Epoch, records: pa.Table, where:
     columns |= {name: passthrough[name] for name in passthrough.column_names}
     order = [name for name in columns if name not in epoch.order]
     return pa.table({name: columns[name] for name in [*order, *epoch.order]})
+
+
+def as_they_came(keys: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArray:
+    """Keys with the type that they had, where all of them can have it and are the same then: else as texts."""
+    if kind is None or not pa.types.is_primitive(kind):
+        return keys
+    try:
+        typed_keys = keys.cast(kind)
+        return typed_keys if typed_keys.cast(pa.string()).equals(keys) else keys
+    except pa.ArrowException:
+        return keys

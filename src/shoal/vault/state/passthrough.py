@@ -69,6 +69,31 @@ def from_texts(texts: Sequence[str], types: pa.Schema, where: str) -> pa.Table:
     raise damaged(where, "stored records cannot be read")
 
 
+def typed_by_values(table: pa.Table) -> pa.Table:
+    """With types that follow from the values alone, whatever a vault holds besides.
+
+    A column becomes one of fractions when somebody brings the first, who may not be shown yet: whole numbers are
+    published as such as long as no other is shown.
+    """
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if column.null_count == len(column):
+            table = table.set_column(i, field.name, pa.nulls(len(column)))
+        elif pa.types.is_floating(field.type):
+            try:
+                table = table.set_column(i, field.name, column.cast(pa.int64()))
+            except pa.ArrowInvalid:
+                continue  # there are fractions
+    return table
+
+
 def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Arrow has no way from texts to a column in which nobody has had a value yet."""
-    return pa.nulls(len(column)) if pa.types.is_null(kind) else column.cast(kind)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(column))
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        if not pa.types.is_integer(kind):
+            raise
+        return column.cast(pa.float64()).cast(kind)  # 1e+14

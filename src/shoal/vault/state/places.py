@@ -49,9 +49,14 @@ def follow_batch(
     republication: Republication,
     deleted: Sequence[Record],
     replaced: Mapping[int, tuple[Record, int]],
+    handed_over: Sequence[Record] = (),
 ) -> Republication:
-    """Places as a batch leaves them. `replaced`: by number, what records were and the number that they have now."""
-    gone = {record.id: record for record in deleted}
+    """Places as a batch leaves them. `replaced`: by number, what records were and the number that they have now.
+
+    `handed_over`: records that are somebody else's now. The one whose they were has left; the other is a newcomer.
+    """
+    gone = {record.id: record for record in [*deleted, *handed_over]}
+    others = {record.id for record in handed_over}
     ids = np.array([*gone, *replaced], np.int64)
     held = [PlaceRow(*row) for row in rows_among(connection, tables.places, tables.PLACE, "holder", ids)]
     formers: list[tuple[str, int, int]] = []
@@ -62,7 +67,8 @@ def follow_batch(
         if number in gone:
             record = gone[number]
             changed.append((place.id, None, record.carried if place.carried is None else place.carried))
-            formers += former_rows(republication, record.key, record.person, place.id, moved=False)
+            rows = former_rows(republication, record.key, record.person, place.id, moved=False)
+            formers += rows[1:] if number in others else rows
         else:
             record, new = replaced[number]
             changed.append((place.id, new, record.carried if place.carried is None else place.carried))

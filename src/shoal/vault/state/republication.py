@@ -38,6 +38,7 @@ class Republication:
     next_place: int = 1
     next_cohort: int = FIRST_COHORT
     next_former: int = 1
+    doubtful: bool = False  # places do not say all: somebody has two, or releases are not in them
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -63,6 +64,7 @@ class Republication:
         self, mode: str | None = None, max_hold: int | str | None = None, vacancies: str | None = None
     ) -> Republication:
         """With another choice, where one is given."""
+        _check_waiting(self.mode if mode is None else mode, max_hold)
         return replace(
             self,
             mode=self.mode if mode is None else mode,
@@ -88,7 +90,17 @@ class Republication:
 def new_republication(
     mode: str = DEFAULT_MODE, max_hold: int | str | None = None, vacancies: str = VACANCIES[0]
 ) -> Republication:
+    _check_waiting(mode, max_hold)
     return Republication(mode, max_hold, vacancies, salt=secrets.token_hex(32))
+
+
+def _check_waiting(mode: str, max_hold: object) -> None:
+    _check_hold(max_hold)
+    if mode != SAFE and max_hold is not None:
+        raise ParameterError(
+            f'max_hold says how long newcomers wait; with republication "{mode}" nobody does.',
+            hint='Choose republication="safe" (--republication safe) as well, or leave max_hold out.',
+        )
 
 
 def _check_hold(given: object) -> None:

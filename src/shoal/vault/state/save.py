@@ -23,11 +23,13 @@ from shoal.vault.state.dictionary import Dictionary, Turnover, Value, keeps_leav
 from shoal.vault.state.epoch import Epoch
 from shoal.vault.state.erased_values import without_domains
 from shoal.vault.state.frozen import outside
+from shoal.vault.state.origin import NO_ORIGIN, Origin
 from shoal.vault.state.passthrough import to_texts
 from shoal.vault.state.places import follow_batch
 from shoal.vault.state.republication import NONE, SAFE, Republication
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
+from shoal.vault.store.events import current_user
 from shoal.vault.store.queries import Row, rows_among
 from shoal.vault.store.rows import Record, as_json, now
 from shoal.vault.store.store import Store
@@ -39,9 +41,11 @@ MOST_TOUCHED = 1_000_000  # of a larger batch it is not kept whom it touched
 class Saving:
     """One batch on its way into the tables, within a transaction of the writer."""
 
-    def __init__(self, store: Store, connection: sa.Connection, row: Mapping[str, Any]) -> None:
+    def __init__(
+        self, store: Store, connection: sa.Connection, row: Mapping[str, Any], origin: Origin = NO_ORIGIN
+    ) -> None:
         """`row`: that of the vault."""
-        self.store, self.connection = store, connection
+        self.store, self.connection, self.origin = store, connection, origin
         self.version = int(row["version"]) + 1
         by_records = sa.func.coalesce(tables.releases.c.republication, NONE) != SAFE
         shown = connection.scalar(sa.select(sa.func.max(tables.releases.c.version)).where(by_records))
@@ -52,14 +56,20 @@ class Saving:
 
     # Parts of a batch
 
-    def remove(self, gone: NDArray[np.int64], replaced: Mapping[int, int]) -> None:
-        """Records with these numbers go; those of `replaced` live on, under the numbers that it has for them."""
+    def remove(self, gone: NDArray[np.int64], replaced: Mapping[int, int], owners: Mapping[int, str]) -> None:
+        """Records with these numbers go; those of `replaced` live on, under the numbers that it has for them.
+
+        `owners`: whose they are then, by the new numbers, if the schema says whose a record is.
+        """
         records = list(map(Record._make, self.store.delete(self.connection, tables.records, "id", gone)))
         self.retire([record for record in records if record.id in replaced])
         deleted = [record for record in records if record.id not in replaced]
         if self.republication.keeps_places:
             again = {record.id: (record, replaced[record.id]) for record in records if record.id in replaced}
-            self.republication = follow_batch(self.store, self.connection, self.republication, deleted, again)
+            others = [one for one, new in again.values() if owners.get(new, one.person) != one.person]
+            for one in others:
+                del again[one.id]
+            self.republication = follow_batch(self.store, self.connection, self.republication, deleted, again, others)
         self._remember_groups([(record.id, record.group_id, record.since) for record in deleted])
         self.gone = [record.carried for record in records]
         self._erase([record.id for record in deleted], [record.key for record in deleted])
@@ -144,6 +154,9 @@ class Saving:
             "loss": standing.loss,
             "obstacles": as_json(obstacles),
             "outside": as_json(outside),
+            "who": current_user(),
+            "batch_id": self.origin.batch_id,
+            "content": self.origin.content,
         }
         self.store.insert(self.connection, tables.batches, tuple(row), [tuple(row.values())])
         if touched is not None and len(touched) <= MOST_TOUCHED:
@@ -206,7 +219,10 @@ def save_changes(saving: Saving, state: State, applied: Applied, kind: str) -> l
     stayed = np.setdiff1d(applied.moved, applied.come)
     turnovers = state.dictionary.turnover(live.books, live.codes[applied.come], live.codes[applied.gone])
     cells = np.stack([turnover.come_ids for turnover in turnovers], axis=1)
-    saving.remove(gone, dict(zip(*(numbers.tolist() for numbers in replaced), strict=True)))
+    persons = live.table.persons
+    slots = applied.come[applied.inserted :].tolist()
+    owners = {} if persons is None else {int(live.ids[slot]): persons[slot] for slot in slots}
+    saving.remove(gone, dict(zip(*(numbers.tolist() for numbers in replaced), strict=True)), owners)
     saving.move(live.ids[stayed], live.labels[stayed])
     keys = [*arrivals.inserted, *arrivals.updated]
     saving.add(come, keys, arrivals.people, cells, arrivals.passthrough, live.labels[applied.come])

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from shoal.maintain.live import LivePartition
 from shoal.progress import Progress
+from shoal.records.changes import key_of
 from shoal.vault.state.dictionary import Dictionary
 from shoal.vault.state.epoch import Epoch
-from shoal.vault.state.frozen import frozen, outside
+from shoal.vault.state.frozen import frozen, outside, with_key_type
 from shoal.vault.state.passthrough import check_types
 from shoal.vault.state.save import Saving
 from shoal.vault.state.state import State
@@ -24,6 +25,8 @@ def started(epoch: Epoch, table: pa.Table, version: int, progress: Progress) -> 
     passthrough = live.records().passthrough
     check_types(passthrough)
     epoch = replace(epoch, passthrough=passthrough.schema.remove_metadata(), order=live.order)
+    if len(live):
+        epoch = with_key_type(epoch, table.schema.field(key_of(epoch.schema)).type)
     epoch = frozen(epoch, live, version + 1)
     return State(version, epoch, live, Dictionary(epoch.schema))
 

@@ -56,6 +56,7 @@ PARTS = {
         Part("classes", tables.classes, tables.CLASSES, "classes"),
         Part("batches", tables.batches, tables.BATCH, "the log"),
         Part("touches", tables.touches, tables.TOUCH, "the log"),
+        Part("events", tables.events, tables.EVENT, "the log", only="summed"),
         Part("releases", tables.releases, tables.RELEASE, "releases", only="done"),
         Part("places", tables.places, tables.PLACE, "places"),
         Part("waiting", tables.waiting, tables.WAITING, "who waits"),

@@ -121,7 +121,7 @@ class Store:
     ) -> list[Row]:
         """The same, with the new values column by column."""
         number, *changed = names
-        parts = [part for part in parts_of(table) if not set(changed).isdisjoint(part.columns)]
+        parts = [part for part in parts_of(table) if not set(changed).isdisjoint(part.read)]
         read = tuple(dict.fromkeys([*names, *(name for part in parts for name in part.read)]))
         old = rows_among(connection, table, read, number, np.asarray(columns[0], np.int64))
         before = transposed(old, len(read))

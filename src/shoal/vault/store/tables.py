@@ -3,8 +3,9 @@
 Versions count batches: the vault's version goes up by one with every batch of changes, and a release is what the
 records were at a version. An interval `since … until` holds the versions from `since` on and before `until`.
 
-Format 3 (2: no `republication`, `places`, `waiting` and `formers`; 1: no `uid`, `commits` and `drafts`, no index of
-memberships by group). A change of this file is a new format: raise FORMAT, and add a step to `lifecycle/migrations.py`.
+Format 3 (2: no `republication`, `places`, `waiting` and `formers`, no `events`, and no `who`, `batch_id` and `content`
+of a batch; 1: no `uid`, `commits` and `drafts`, no index of memberships by group). A change of this file is a new
+format: raise FORMAT, and add a step to `lifecycle/migrations.py`.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ batches = Table(
     metadata,
     Column("version", BigInteger, primary_key=True, autoincrement=False),
     Column("at", Text, nullable=False),  # UTC
-    Column("kind", Text, nullable=False),  # create, apply, optimize, rebase
+    Column("kind", Text, nullable=False),  # create, apply, replace, erase, optimize, rebase, schema-change
     Column("inserted", BigInteger, nullable=False),
     Column("updated", BigInteger, nullable=False),
     Column("deleted", BigInteger, nullable=False),
@@ -145,6 +146,24 @@ batches = Table(
     Column("loss", Float, nullable=False),
     Column("obstacles", Text, nullable=False),  # JSON: why it cannot be published
     Column("outside", Text, nullable=False),  # JSON: of each column, the share of records outside its domain
+    Column("who", Text),  # the user of the system; null: not known
+    Column("batch_id", Text),  # as the holder calls it
+    Column("content", Text),  # a checksum of what was given, to know it again; forgotten by `compact`
+)
+
+# What has been done that is no batch: backups, and who published. A backup is made while somebody else may write, and
+# the checksums of parts are the writer's: until the next one sums it, a row has only its own digest.
+events = Table(
+    "events",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),  # by chance
+    Column("at", Text, nullable=False),  # UTC
+    Column("who", Text),
+    Column("kind", Text, nullable=False),  # publish, backup
+    Column("version", BigInteger, nullable=False),  # of the vault
+    Column("facts", Text, nullable=False),  # JSON: numbers and files, no values
+    Column("sha256", Text, nullable=False),  # of all above
+    Column("summed", Boolean, nullable=False),  # whether the checksum of this part has it
 )
 
 # Whom a batch has touched: the numbers of the records that were written or removed, eight bytes each. Whoever has an
@@ -248,10 +267,11 @@ TOUCH = ("version", "records")
 PLACE = tuple(column.name for column in places.columns)
 WAITING = tuple(column.name for column in waiting.columns)
 FORMER = tuple(column.name for column in formers.columns)
+EVENT = tuple(column.name for column in events.columns if column.name != "summed")
 RELEASE = tuple(column.name for column in releases.columns if column.name not in ("done", "part"))  # how far it is
 
 ALL = (
-    vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, releases, places, waiting,
-    formers, drafts,
+    vault, epochs, dictionary, records, past_records, memberships, classes, batches, touches, events, releases, places,
+    waiting, formers, drafts,
 )  # fmt: skip
 COPIED = tuple(table for table in ALL if table is not drafts)
