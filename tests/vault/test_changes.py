@@ -97,3 +97,16 @@ def test_what_cannot_be_stored_is_taken_back_in_memory(place: Place, monkeypatch
         vault.insert(as_table(rows_of(4, first=100, wild=True)))
         assert vault.status().records == 63
         assert vault.check().ok
+
+
+def test_a_batch_without_changes_is_no_version(place: Place) -> None:
+    """Nor where there are too few records for groups, and the one that they wait in has had another number."""
+    with make(place()) as vault:
+        groups = vault.groups().to_pylist()
+        left = max(groups, key=lambda row: row["group"])["key"]
+        vault.delete([row["key"] for row in groups if row["key"] != left])
+        before, stored = vault.status().version, vault.groups()
+        vault.erase(["nobody"], ignore_unknown=True)
+        vault.apply(as_table(rows_of(1)).slice(0, 0).append_column("op", pa.array([], pa.string())))
+        assert vault.status().version == before
+        assert vault.groups().equals(stored)

@@ -246,7 +246,7 @@ class LivePartition:
 
         Guarantee: all of it is applied; or, where it fails, is interrupted or is not accepted, the partition is as it
         was, bit for bit. In the block every group has what is asked, or `partition().obstacles()` says why it cannot be
-        published.
+        published. A batch without changes leaves the groups as they are.
         """
         progress.stage("checking the batch")
         if batch.schema is not self.schema and batch.schema.columns != self.schema.columns:
@@ -255,6 +255,10 @@ class LivePartition:
         arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive, self.table)
         steps.compact(self)
         with self._provisional(arrivals) as change:
+            if not arrivals.any():
+                change.applied = steps.nothing_applied(arrivals)
+                yield change
+                return
             with announced(progress):
                 gone, come = steps.maintain(self, arrivals, progress)
             change.applied = steps.applied(self, change.before, arrivals, gone, come)

@@ -123,6 +123,12 @@ def mend(live: LivePartition, progress: Progress) -> None:
         live.forget_engine()
 
 
+def nothing_applied(arrivals: Arrivals) -> Applied:
+    """What a batch without changes has done."""
+    nobody = NOBODY.astype(np.int64)
+    return Applied(0, 0, 0, nobody, nobody, NOBODY, NOBODY, arrivals)
+
+
 def applied(live: LivePartition, before: Ints, arrivals: Arrivals, gone: Ints, come: Ints) -> Applied:
     """What has been done since the groups were as `before`."""
     if len(live):

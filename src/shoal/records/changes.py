@@ -109,6 +109,10 @@ class Arrivals(NamedTuple):
     ignored: int = 0  # deletes of keys that no record has
     key_type: pa.DataType | None = None  # of the keys as they were given; None: nobody is inserted
 
+    def any(self) -> bool:
+        """Whether there is a change at all."""
+        return bool(self.deleted or self.inserted or self.updated)
+
     @property
     def books(self) -> list[CodeBook]:
         return [grown.book for grown in self.grown]
