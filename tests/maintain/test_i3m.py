@@ -108,7 +108,8 @@ def check_every_choice(seed: int, rows: int, k: int, measure: str, data: st.Data
     assert isinstance(engine, I3M)
     gone = np.array([slow.keys[key] for key in leaving], np.int32)
     left = np.unique(slow.labels[gone]) if len(gone) else gone
-    slow.apply(ChangeBatch.of(schema(), inserts=coming.slice(0, 0)))  # nothing: makes room
+    with slow.mending() as change:  # nothing is lacking: makes room
+        change.accept()
     engine._follow(DELETE, gone)
     engine._follow(REFRESH, left)
     for key in leaving:

@@ -121,6 +121,7 @@ def test_a_receipt_says_that_published_rows_and_hashes_stay(place: Place) -> Non
             remains = vault.erase(["key-1"]).remains
             assert any("ghosts" in line and "hashes" in line for line in remains) == told
             assert any("with its recipients" in line for line in remains)
+            assert any("Release 1 is safe together" in line for line in remains) == (republication == "safe")
 
 
 def test_a_receipt_names_ghosts_of_releases_that_were_safe(place: Place) -> None:

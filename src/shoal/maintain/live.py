@@ -255,14 +255,28 @@ class LivePartition:
         arrivals = check(batch, self.keys, self.books, self.table.passthrough, sensitive, self.table)
         steps.compact(self)
         with self._provisional(arrivals) as change:
-            if not arrivals.any():
+            if arrivals.any():
+                self._maintain(change, arrivals, progress)
+            else:
                 change.applied = steps.nothing_applied(arrivals)
-                yield change
-                return
-            with announced(progress):
-                gone, come = steps.maintain(self, arrivals, progress)
-            change.applied = steps.applied(self, change.before, arrivals, gone, come)
             yield change
+
+    @contextmanager
+    def mending(self, progress: Progress = SILENT) -> Iterator[Change]:
+        """The same records, with what is asked of groups now: those that do not have it take in others.
+
+        For the length of a block, and for good if the block accepts it.
+        """
+        batch = ChangeBatch.of(self.schema)
+        arrivals = check(batch, self.keys, self.books, self.table.passthrough, set(), self.table)
+        with self._provisional(arrivals) as change:
+            self._maintain(change, arrivals, progress)
+            yield change
+
+    def _maintain(self, change: Change, arrivals: Arrivals, progress: Progress) -> None:
+        with announced(progress):
+            gone, come = steps.maintain(self, arrivals, progress)
+        change.applied = steps.applied(self, change.before, arrivals, gone, come)
 
     def optimize(self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT) -> float:
         """Lower the loss as far as one way to do it can; by how much the total has fallen.

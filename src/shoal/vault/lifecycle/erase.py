@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from shoal.errors import ShoalError, Unfinished
 from shoal.vault.facts import Changed, Entry, Erased, Logged
 from shoal.vault.releases.log import BACKUP
+from shoal.vault.state.republication import SAFE
 from shoal.vault.store import tables
 from shoal.vault.store.events import current_user
 from shoal.vault.store.rows import now
@@ -58,6 +59,15 @@ def unfinished(changed: Changed, problem: ShoalError, found: Erased | None, wher
     return error
 
 
+def _safe_releases(history: Sequence[Entry]) -> list[str]:
+    """Releases that show places: they can be made again, so that no row of theirs counts as erased."""
+    numbers = [str(entry.number) for entry in history if entry.republication == SAFE]
+    if not numbers:
+        return []
+    which = f"Release {numbers[0]} is" if len(numbers) == 1 else f"Releases {', '.join(numbers)} are"
+    return [f"{which} safe together with others, and may show them besides: whose a row was is not counted there."]
+
+
 def receipt(
     changed: Changed,
     before: Sequence[Entry],
@@ -88,7 +98,7 @@ def receipt(
     ]
     backups = [{"at": one.at, "file": one.file} for one in log if one.what == BACKUP]
     ghosts = [GHOSTS] if keeps_places and after else [EARLIER_GHOSTS] if has_ghosts else []
-    remains = [PUBLISHED, LABELS, *ghosts] if releases or ghosts else []
+    remains = [PUBLISHED, *_safe_releases(after), LABELS, *ghosts] if releases or ghosts else []
     remains += [DOMAINS] if domains else []
     remains += [COPIES] if backups else []
     remains += [OUTSIDE] if compacted else [PAGES, OUTSIDE]

@@ -22,7 +22,6 @@ from shoal.maintain.live import LivePartition
 from shoal.privacy.requirements import Requirements
 from shoal.progress import Progress
 from shoal.records.cells import cell_texts
-from shoal.records.changes import ChangeBatch
 from shoal.records.codebook import CodeBook, Codes, make_codebook
 from shoal.records.growing import restart
 from shoal.schema import PUBLISHED, Role, Schema
@@ -259,11 +258,11 @@ class _Change:
         return state, self._mended(connection, state, progress)
 
     def _mended(self, connection: sa.Connection, state: State, progress: Progress) -> int:
-        """Groups that do not have what is asked now take in others: a batch without changes."""
+        """Groups that do not have what is asked now take in others."""
         live = state.live
         if not len(live) or live.partition().publishable:
             return 0
-        with live.changing(ChangeBatch.of(live.schema), progress) as change:
+        with live.mending(progress) as change:
             if len(change.applied.moved):
                 saving = Saving(self.store, connection, vault_row(connection, self.store.where), Origin(KIND))
                 turnovers = save_changes(saving, state, change.applied, KIND)
