@@ -203,13 +203,12 @@ def test_rows_of_a_single_column_survive_any_reader(tmp_path: Path) -> None:
     assert sorted(file.read_text().splitlines()) == ['""', '""', '""', '"1"', '"1"', "q"]
 
 
+# For each number that it reads: a copy of itself that writes a release, and is killed at that move of a file.
 KILLED = """
 import os, signal, sys
-from pathlib import Path
-import shoal
 from tests.support.patients import small_release
 
-moves, left = ("link", "replace", "rename", "unlink"), int(sys.argv[2])
+left = 0
 
 def around(original):
     def moved(*given, **named):
@@ -221,34 +220,51 @@ def around(original):
     return moved
 
 release = small_release()
-for name in moves:
+for name in ("link", "replace", "rename", "unlink"):
     setattr(os, name, around(getattr(os, name)))
-release.write(sys.argv[1], force=True)
+for line in sys.stdin:
+    left = int(line)
+    copy = os.fork()
+    if not copy:
+        release.write(sys.argv[1], force=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]), flush=True)
 """
 
 
 def test_killed_while_overwriting_there_is_an_old_or_a_new_release_and_no_false_manifest(tmp_path: Path) -> None:
     file = tmp_path / "release.csv"
     root = str(Path(__file__).parents[2])
+    killed = subprocess.Popen(
+        [sys.executable, "-c", KILLED, file], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with killed:
+        see_what_is_left(tmp_path, file, killed)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["release.csv", "release.csv.manifest.json"]  # the next one to write has swept
+
+
+def see_what_is_left(tmp_path: Path, file: Path, killed: subprocess.Popen[str]) -> None:
+    assert killed.stdin is not None
+    assert killed.stdout is not None
     states = set()
     for move in range(1, 30):
         old = small_release().write(file, force=True).read_bytes()
-        done = subprocess.run([sys.executable, "-c", KILLED, file, str(move)], cwd=root, check=False)
+        print(move, file=killed.stdin, flush=True)
+        code = int(killed.stdout.readline())
         assert shoal.verify(file, PATIENTS_SCHEMA, 50).ok
         manifest = tmp_path / "release.csv.manifest.json"
         if manifest.exists():
             assert json.loads(manifest.read_text())["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
         states.add((file.read_bytes() == old, manifest.exists()))
-        if done.returncode == 0:
+        if code == 0:
             break
-        assert done.returncode == -signal.SIGKILL
+        assert code == -signal.SIGKILL
     else:
         pytest.fail("it was never left alone")
     assert (False, True) in states
     assert (True, True) in states
     assert len(states) > 2, "it was never killed between the two files"
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["release.csv", "release.csv.manifest.json"]  # the next one to write has swept
 
 
 def test_what_the_schema_is_made_of_is_never_overwritten(tmp_path: Path) -> None:

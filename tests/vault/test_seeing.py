@@ -18,7 +18,7 @@ import shoal
 from shoal.cli.app import app
 from shoal.schema_toml import schema_toml
 from shoal.vault.state.schema_json import schema_facts
-from shoal.vault.store import tables
+from shoal.vault.store import sqlite, tables
 from tests.support import live_tables
 from tests.support.vault_places import Place
 from tests.support.vaults import everything_stored, make, rows_of
@@ -102,8 +102,9 @@ def test_who_is_deleted_but_not_compacted_away_is_said(
     assert b"key-1\x00" not in everything_stored(where)
 
 
-def test_a_reader_is_in_the_way_of_an_erasure(tmp_path: Path) -> None:
+def test_a_reader_is_in_the_way_of_an_erasure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What he has begun to read stays in the write-ahead log until he has ended."""
+    monkeypatch.setattr(sqlite, "BUSY_MS", 100)  # how long one waits for him
     where = tmp_path / "v.vault"
     with make(str(where)) as vault, shoal.Vault.open(where) as other:
         with other._store.read() as connection:
