@@ -169,3 +169,87 @@ def test_types_tell_nothing_of_who_waits(tmp_path: Path, before: list[object], o
         vault.release(2, tmp_path / "again.parquet")
         assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
         assert vault.check().ok
+
+
+WITH_JOBS = shoal.Schema(
+    columns={
+        "id": {"role": "key"},
+        "age": {"role": "quasi-identifier", "type": "numeric", "domain": [0, 100]},
+        "ill": {"role": "sensitive"},
+        "job": {"role": "insensitive"},
+    }
+)
+
+
+def worker(key: str, age: int, ill: str, job: str) -> dict[str, Any]:
+    return {**person(key, age, ill), "job": job}
+
+
+ELSEWHERE = [worker(f"w{i}", 80 + i, "abcd"[i % 4], "xy"[i % 2]) for i in range(8)]
+# k and ℓ, the first cohort of p, what p has done before the second release, who leaves before the third, and the
+# company in which p would be given away. In all of them it is the job that does it, not the illness.
+FOLLOWED: dict[str, tuple[int, int, list[tuple[str, str]], list[Any], list[str], list[Any]]] = {
+    "the last of a cohort leaves when one of it finds company": (
+        2, 2, [("a", "x"), ("b", "y")],
+        [worker("p", 10, "c", "x")], ["e1"],
+        [worker("q1", 9, "a", "x"), worker("q2", 12, "c", "x")],
+    ),
+    "back, with another job, when the last of the cohort leaves": (
+        2, 2, [("a", "x"), ("b", "y")],
+        [], ["e1"],
+        [worker("p", 10, "a", "z"), worker("q1", 9, "a", "z"), worker("q2", 12, "c", "z")],
+    ),
+    "back, with another job": (
+        2, 2, [("a", "x"), ("b", "x")],
+        [], [],
+        [worker("p", 10, "a", "y"), worker("q1", 9, "a", "x"), worker("q2", 12, "b", "x")],
+    ),
+    "another job first, as a stale place tells, then another illness": (
+        4, 2, [("a", "x"), ("b", "x"), ("a", "x"), ("b", "x")],
+        [worker("p", 10, "a", "y"), worker("p", 10, "c", "y")], [],
+        [worker("q1", 9, "a", "x"), worker("q2", 12, "a", "x"), worker("q3", 9, "c", "x"), worker("q4", 12, "c", "x")],
+    ),
+    "two values of three with the job that was kept": (
+        5, 3, [("a", "x"), ("b", "x"), ("c", "x"), ("d", "x"), ("a", "x")],
+        [worker("p", 10, "b", "x")], [],
+        [worker(f"q{i}", age, ill, "x") for i, (age, ill) in enumerate([(9, "b"), (9, "b"), (10, "c"), (10, "c")])]
+        + [worker("q4", 12, "d", "y")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", FOLLOWED)
+def test_nobody_is_followed_by_what_rows_say_besides(how: str) -> None:
+    """Who has another row than before enters no cohort in which that row could be told from the others."""
+    k, ell, first, changes, leaving, company = FOLLOWED[how]
+    cohort = [worker("p" if not i else f"e{i}", 10 + min(i, 1), ill, job) for i, (ill, job) in enumerate(first)]
+    options: dict[str, Any] = {"l": ell, "diversity": "distinct", "max_hold": 1, "vacancies": "off", "seed": 1}
+    everybody = [*cohort, *ELSEWHERE]
+    with shoal.Vault.create(":memory:", WITH_JOBS, k=k, data=everybody, republication="safe", **options) as vault:
+        vault.publish()
+        for change in changes:
+            vault.update([change])
+            vault.publish()
+        if not changes:
+            vault.delete(["p"])
+            vault.publish()
+        if leaving:
+            vault.delete(leaving)
+        vault.insert(company)
+        vault.publish()
+        assert vault.status().waiting == 1
+
+
+def test_who_has_moved_enters_where_rows_say_nothing_else() -> None:
+    """The same, where all have the job: the rule is not that nobody enters."""
+    cohort = [worker("p" if not i else f"e{i}", 10 + i, ill, "x") for i, ill in enumerate("ab")]
+    others = [{**one, "job": "x"} for one in ELSEWHERE]
+    options: dict[str, Any] = {"k": 2, "l": 2, "diversity": "distinct", "max_hold": 1, "vacancies": "off", "seed": 1}
+    with shoal.Vault.create(":memory:", WITH_JOBS, data=[*cohort, *others], republication="safe", **options) as vault:
+        vault.publish()
+        vault.update([worker("p", 10, "c", "x")])
+        vault.publish()
+        assert vault.status().waiting == 1
+        vault.insert([worker("q1", 10, "a", "x"), worker("q2", 10, "c", "x")])
+        vault.publish()
+        assert vault.status().waiting == 0

@@ -248,3 +248,34 @@ def test_the_cohort_that_somebody_has_left_for_another_is_not_parted(turn: int) 
         vault.update([{**one, "age": 60} for one in people[2:]])
         shown = vault.publish().table.to_pylist()
         assert Counter(row["ill"] for row in shown if row["age"] == "[20..60]") == {"a": 2, "b": 2}
+
+
+ALIKE = {
+    "come": (3, "xyx", [{"op": "insert", "id": f"n{i}", "age": 6, "ill": "z"} for i in range(3)]),
+    "leave": (3, "xyxzzz", [{"op": "delete", "id": f"a{i}", "age": 6, "ill": "z"} for i in (3, 4, 5)]),
+    "leave a group of their own": (2, "xyzz", [{"op": "delete", "id": f"a{i}", "age": 6, "ill": "z"} for i in (2, 3)]),
+}
+
+
+@pytest.mark.parametrize("how", ALIKE)
+def test_k_people_of_one_value_who(how: str) -> None:
+    """Where k alone is asked, enough of them come or go; but all have one value, and their class has several."""
+    k, first, changes = ALIKE[how]
+    people = [{"id": f"a{i}", "age": 6, "ill": ill} for i, ill in enumerate(first)]
+    people += [{"id": f"b{i}", "age": 60 + i, "ill": "xy"[i % 2]} for i in range(2 * k)]
+    with shoal.Vault.create(":memory:", SCHEMA, k=k, data=people, seed=1) as vault:
+        vault.publish()
+        vault.apply(changes)
+        assert not vault.audit(including_next=True).ok
+        with pytest.raises(shoal.AuditError):
+            vault.publish()
+
+
+def test_k_people_of_one_value_whose_class_says_so_are_let_through() -> None:
+    people = [{"id": f"a{i}", "age": 6, "ill": "z"} for i in range(3)]
+    people += [{"id": f"b{i}", "age": 60 + i, "ill": "xy"[i % 2]} for i in range(6)]
+    with shoal.Vault.create(":memory:", SCHEMA, k=3, data=people, seed=1) as vault:
+        vault.publish()
+        vault.insert([{"id": f"n{i}", "age": 6, "ill": "z"} for i in range(3)])
+        vault.publish()
+        assert vault.audit().ok

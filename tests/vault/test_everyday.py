@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -23,6 +28,38 @@ def test_upserts_insert_and_update(place: Place) -> None:
         assert vault.apply(table, again=True).updated == 1
         with pytest.raises(shoal.BatchError, match="upsert twice"):
             vault.insert(as_table([rows[3], rows[3]]), upsert=True)
+
+
+LACKING = [
+    ("update", [{"id": "key-7", "age": 44}, {"id": "key-8", "note": "x"}]),
+    ("upsert", [{"id": "key-7", "age": 44}, *rows_of(1, first=400)]),
+    ("apply", [{"op": "update", "id": "key-7", "age": 44}, {"op": "insert", **rows_of(1, first=400)[0]}]),
+]
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+@pytest.mark.parametrize(("how", "rows"), LACKING, ids=[how for how, _ in LACKING])
+def test_rows_with_other_columns_empty_nothing(
+    tmp_path: Path, how: str, rows: list[dict[str, Any]], as_file: bool
+) -> None:
+    """What a row does not speak of would be emptied, because another speaks of it."""
+    with make(":memory:") as vault:
+        given: Any = rows
+        if as_file:
+            given = tmp_path / "changes.jsonl"
+            given.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+        verbs: dict[str, Any] = {
+            "apply": vault.apply,
+            "upsert": partial(vault.insert, upsert=True),
+            "update": vault.update,
+        }
+        with pytest.raises(shoal.DataError, match="row 1 lacks column") as refused:
+            verbs[how](given)
+        assert refused.value.rows == [1]
+        assert same_records(vault, rows_of(60))
+        deletes = [{"op": "delete", "id": "key-7"}, {"op": "update", "id": "key-8", "age": 44}]
+        assert vault.apply(deletes).updated == 1
+        assert vault.insert([*rows_of(1, first=500), {**rows_of(1, first=600)[0], "note": None}]).inserted == 2
 
 
 def test_columns_that_are_lacking_stay_as_they_are(place: Place) -> None:

@@ -36,7 +36,7 @@ class Past:
     cohorts: Sequence[int]  # the earlier ones that there still are
     places: Sequence[int]  # in them, by number
     moved: bool  # stayed in the table and has another value; else was away
-    changed: bool  # has another value than some of those places: who knows that takes them for one who has moved
+    changed: bool  # says something else than some of those places, in any column: what has changed may be known
     known: bool  # all earlier cohorts are there, and no release says more of their places than they do
 
 

@@ -6,10 +6,9 @@ assume that nothing has changed. Either takes possible worlds away. This rule le
 
 1. without them, a cohort has what is asked of a class;
 2. of a cohort with one of them, every sensitive column has two values (and two that are not the only one of an earlier
-   cohort); and if that one has returned, it has all values of the earlier cohorts; if that one has moved, or has
-   returned with another value, and rows say
-   more than the value that has changed, it has, for all that a row of an earlier cohort says besides, two values that
-   each occur twice with it: nobody is followed by what has not changed;
+   cohort); and if that one has returned, it has all values of the earlier cohorts; and if that one's row is another one
+   now, it and the earlier cohorts say the same in all columns but one sensitive one: nobody is followed by what has not
+   changed, nor by what is known to have;
 3. of a cohort with r who returned and s who moved, r + s > 1: every value of the returners' earlier cohorts occurs at
    least r + 1 times, and for every sensitive value at least r + s + 1 places have another;
 4. who comes from places of which earlier releases say more than their cohort (or from a cohort that is no more) enters
@@ -117,29 +116,24 @@ def _people(table: Table, records: Longs) -> Longs | None:
 
 
 def _leaves_two(table: Table, places: Places, records: Longs, past: Past) -> bool:
-    """Whether somebody who has moved can have two values, whatever is known of the earlier one."""
+    """Whether somebody whose row is another one now can have two values, whatever is known of the earlier one."""
     sensitive = table.sensitive[records]
     if not past.known:
         return table.contents.num_columns == 1 and all(len(np.unique(column)) >= 3 for column in sensitive.T)
     for number in past.cohorts:
         before = places.shows[places.cohorts == number]
+        if not _differ_in_one_column(table, np.concatenate([before, records])):
+            return False
         for old, new in zip(table.sensitive[before].T, sensitive.T, strict=True):
             only = np.unique(old)
             if len(only) == 1 and len(np.setdiff1d(new, only)) < 2:
                 return False
-        if table.contents.num_columns > 1 and not _hides_the_rest(table, records, before):
-            return False
     return True
 
 
-def _hides_the_rest(table: Table, records: Longs, before: Longs) -> bool:
-    """Whether what rows say besides a value that has changed leads to two values, each of them twice."""
-    for column, rest in zip(table.sensitive.T, table.beside, strict=True):
-        for said in np.unique(rest[before]).tolist():
-            counts = np.unique(column[records[rest[records] == said]], return_counts=True)[1]
-            if int((counts >= 2).sum()) < 2:
-                return False
-    return True
+def _differ_in_one_column(table: Table, rows: Longs) -> bool:
+    """Whether rows say the same in all columns but one, which is sensitive."""
+    return any(len(np.unique(rest[rows])) == 1 for rest in table.beside)
 
 
 def _values_of(table: Table, places: Places, pasts: Sequence[Past]) -> Longs:

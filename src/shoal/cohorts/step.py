@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,8 +45,11 @@ def next_places(
 
     Guarantee: that of the package. Whoever has no place in what is returned waits.
     """
-    places = places.without_dead_cohorts()
+    before, places = places, places.without_dead_cohorts()
     places = part(table, places, next_cohort, policy.average)
+    # Of cohorts that end now it is still known what they said: whoever was in them is held against that.
+    earlier = places.and_also(before.only(~np.isin(before.cohorts, places.cohorts)))
+    pasts = {record: _by_now(past, earlier) for record, past in pasts.items()}
     next_cohort = max(next_cohort, int(places.cohorts.max(initial=-1)) + 1)
     progress.stage("filling vacancies")
     newcomers = np.array([one for one in _waiting(table, places).tolist() if one not in pasts], np.int64)
@@ -58,13 +61,19 @@ def next_places(
     labels[fresh] = form(
         table, waiting[fresh], limits[fresh], method=policy.method, seed=policy.seed, progress=progress
     )
-    again = join_again(table, places, waiting, labels, dict(pasts), JOINING / FORMING * limits)
+    again = join_again(table, earlier, waiting, labels, pasts, JOINING / FORMING * limits)
     joined = np.flatnonzero(labels >= 0)
     records = np.concatenate([waiting[joined], np.array(list(again), np.int64)])
     cohorts = np.concatenate([labels[joined], np.array(list(again.values()), np.int64)])
     whose = None if table.records.people is None else table.records.people[records]
     found = places.begun_with(records, next_cohort + cohorts, whose)
     return found.tying({record: pasts[record] for record in again})
+
+
+def _by_now(past: Past, places: Places) -> Past:
+    """The same, if cohorts have been parted: both parts count, the one with the place and the one without."""
+    parts = places.cohorts[np.isin(places.ids, list(past.places))]
+    return replace(past, cohorts=sorted({*past.cohorts, *parts.tolist()}))
 
 
 def _waiting(table: Table, places: Places) -> Longs:

@@ -22,6 +22,7 @@ from shoal.records.codebook import CodeBook, Codes, refuse_unknown
 from shoal.records.encode import carry
 from shoal.records.faults import Faults
 from shoal.records.growing import Grown, grow
+from shoal.records.lacking import refuse_lacking
 from shoal.records.reading import expected_by
 from shoal.schema import Role, Schema
 from shoal.sources.frames import refuse_beyond, series_of
@@ -61,8 +62,9 @@ class ChangeBatch:
             raise DataError(
                 f"the changes have no column {OP!r}.", hint=f"It says of each row: {', '.join(OPS)}.", file=opened.file
             )
-        ops = as_text(OP, table[OP], ()).to_pylist()
-        return cls(schema, table.drop_columns([OP]), [op if op is None else op.lower() for op in ops])
+        ops = [op if op is None else op.lower() for op in as_text(OP, table[OP], ()).to_pylist()]
+        refuse_lacking(opened, [op in (UPDATE, UPSERT) for op in ops], [op == INSERT for op in ops])
+        return cls(schema, table.drop_columns([OP]), ops)
 
     @classmethod
     def of(
@@ -81,7 +83,10 @@ class ChangeBatch:
             if source is not None:
                 opened = open_source(source, expected_by(schema))
                 refuse_doubtful(opened.columns, schema.columns, opened.file)
-                given.append((op, opened.load(opened.columns)))
+                table = opened.load(opened.columns)
+                updates_some = [op != INSERT] * table.num_rows
+                refuse_lacking(opened, updates_some, updates_some)
+                given.append((op, table))
         if deletes is not None:
             given.append((DELETE, pa.table({key: _key_array(key, deletes)})))
         if len(given) == 1:

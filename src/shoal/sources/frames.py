@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,12 +27,18 @@ class Frame:
 
     file: str | None = None
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, rows: Sequence[Mapping[str, object]] | None = None) -> None:
+        """`rows`: what the table was made of, if each had columns of its own."""
         self._table = table
+        self._rows = rows
         self.columns = checked_names(names_of(self._table), self.file)
 
     def load(self, columns: Sequence[str]) -> pa.Table:
         return checked(self._table.select(list(columns)), self.file)
+
+    def each_has(self) -> Iterable[Collection[str]] | None:
+        """The columns that each row has; None: all."""
+        return self._rows
 
 
 def frame_of(given: object) -> Frame:
@@ -42,7 +48,7 @@ def frame_of(given: object) -> Frame:
     if isinstance(given, Mapping):
         return Frame(_of_columns(given))
     if isinstance(given, list | tuple):
-        return Frame(_of_rows(given))
+        return Frame(_of_rows(given), given)
     if isinstance(given, pa.RecordBatch) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__"):
         return Frame(_exported(given))
     raise DataError(

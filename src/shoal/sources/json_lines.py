@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,6 +31,12 @@ class JsonLinesFile:
     def load(self, columns: Sequence[str]) -> pa.Table:
         return self._table.select(list(columns))
 
+    def each_has(self) -> Iterable[Collection[str]] | None:
+        """The fields that each line has; None: all have all."""
+        if not any(column.null_count for column in self._table.columns):
+            return None
+        return self._rows()
+
     def _read(self, texts: Sequence[str] = ()) -> pa.Table:
         fields = pa.schema([(name, pa.string()) for name in texts])
         try:
@@ -52,13 +58,14 @@ class JsonLinesFile:
 
     def _read_slowly(self) -> pa.Table:
         """Line by line: to name the broken line, or to read a field that is a number here and a text there."""
-        rows: list[dict[str, object]] = []
-        with pa.input_stream(str(self._path), compression="detect") as stream:
-            for number, line in enumerate(stream.read().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
-                if line.strip():
-                    rows.append(self._row(line, number))
+        rows = self._rows()
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+    def _rows(self) -> list[dict[str, object]]:
+        with pa.input_stream(str(self._path), compression="detect") as stream:
+            lines = stream.read().removeprefix(codecs.BOM_UTF8).splitlines()
+        return [self._row(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
 
     def _row(self, line: bytes, number: int) -> dict[str, object]:
         row: object = None

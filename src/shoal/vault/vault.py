@@ -41,7 +41,6 @@ from shoal.records.extracts import MAX_DELETED, read_extract, too_many_deleted
 from shoal.release import Release
 from shoal.release.write import check_target
 from shoal.schema import WINSORIZED, Role, Schema
-from shoal.sources.frames import refuse_beyond
 from shoal.sources.normalize import as_text
 from shoal.vault.facts import (
     Changed,
@@ -672,7 +671,8 @@ class Vault:
         `accept_findings`: publish although the audit finds somebody; history and manifest say so.
         `strict` refuses columns that would act as keys; `neutralize_formulas` is that of `Release.write`.
 
-        Guarantee: the release has passed `shoal.verify`, and is in the history when this returns; together with those
+        Guarantee: the release has passed `shoal.verify` (where releases are safe together, closeness is that of each
+        cohort to the table when it began), and is in the history when this returns; together with those
         before it says of nobody what it does not say alone, as far as `republication` asks for that. If it raises,
         neither the history nor the disk has anything of it. (Should the file not get its name at the last moment,
         because it is taken or the disk fails, the release is in the history, and the error says so.)
@@ -904,16 +904,5 @@ def _by_name(what: str, given: object) -> Mapping[str, Any]:
 
 
 def _given(rows: object) -> object:
-    """A list of dicts is a table as well."""
-    if isinstance(rows, list | tuple) and not rows:
-        return None
-    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        try:
-            return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            pass
-        for name in names:
-            refuse_beyond(str(name), [row.get(name) for row in rows])
-        raise ParameterError("the rows do not make a table: a column holds values of several kinds.")
-    return rows
+    """No rows at all are nothing to read."""
+    return None if isinstance(rows, list | tuple) and not rows else rows

@@ -203,11 +203,12 @@ def _come_back(
         known = [at[place] for _, place, _ in left if place in at]
         cohorts = set(places.cohorts[known].tolist())
         others = (table.sensitive[places.shows[known]] != table.sensitive[record]).any(axis=1)
+        other_rows = table.values[places.shows[known]] != table.values[record]
         pasts[record] = Past(
             cohorts=sorted(cohorts),
             places=places.ids[known].tolist(),
             moved=all(went for _, _, went in left) and bool(others.all()),  # else: as before, or that again
-            changed=bool(others.any()),
+            changed=bool(other_rows.any()),
             known=len(known) == len(left) and not cohorts & doubtful,
         )
     return replace(places, holders=holders), pasts

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from shoal.cohorts.first import first_cohorts
 from shoal.cohorts.places import GHOST, NEW, TAINTED, Bools, Longs, Places, Table
@@ -78,22 +79,41 @@ def audited_places(placed: Placed, classes: Longs, choice: Republication, versio
     again[np.unique(old, return_index=True)[1]] = False
     again |= old >= choice.next_cohort
     numbers = np.where(again, choice.next_cohort + np.cumsum(again) - 1, old)
-    told_apart = _told_apart(placed.table, every, replace(every, cohorts=numbers[atom]))
+    told_apart = _told_apart(placed.table, every, replace(every, cohorts=numbers[atom]), shown)
     every = replace(every, cohorts=numbers[atom])
     choice = replace(choice, next_cohort=choice.next_cohort + int(again.sum()))
     return replace(_written(placed, every, choice, version), told_apart=told_apart)
 
 
-def _told_apart(table: Table, before: Places, now: Places) -> int:
-    """Of how many people (or records) an atom lacks what is asked, that was larger before, or that nobody saw yet."""
+def _told_apart(table: Table, before: Places, now: Places, classes: Longs) -> int:
+    """Of how many people (or records) an atom lacks what is asked, that was larger before, or that nobody saw yet; or
+    has one value of a sensitive column, where those whom it is told apart from have others.
+
+    `classes`: of each place in the release; GHOST: it is in none.
+    """
     sizes = [np.unique(places.cohorts, return_inverse=True, return_counts=True)[1:] for places in (before, now)]
     (of_old, old), (of_new, new) = sizes
-    doubtful = now.only((now.ids == NEW) | (new[of_new] < old[of_old]))
-    if not len(doubtful):
+    doubtful = (now.ids == NEW) | (new[of_new] < old[of_old])
+    if not doubtful.any():
         return 0
     # An atom is doubtful as a whole: if it became smaller, it did for all of it; who is new was in none.
-    atoms, holds = table.holds(doubtful)
-    return int((~holds[np.searchsorted(atoms, doubtful.cohorts)]).sum())
+    few = np.zeros(len(now), bool)
+    atoms, holds = table.holds(now.only(doubtful))
+    few[doubtful] = ~holds[np.searchsorted(atoms, now.cohorts[doubtful])]
+    for values in table.sensitive[now.shows].T:
+        from_others = (now.ids == NEW) | _several(values, of_old)
+        says_so = now.held & ~_several(values, classes - GHOST)  # the class itself
+        few |= doubtful & ~_several(values, of_new) & from_others & ~says_so
+    return int(few.sum())
+
+
+def _several(values: NDArray[np.integer], sets: Longs) -> Bools:
+    """Of each, whether the set that it is in has several values."""
+    one = np.zeros(int(sets.max(initial=0)) + 1, values.dtype)
+    one[sets] = values
+    several = np.zeros(len(one), bool)
+    several[sets[values != one[sets]]] = True
+    return several[sets]
 
 
 def safe_places(

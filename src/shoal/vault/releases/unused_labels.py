@@ -2,7 +2,8 @@
 
 A label may be a value as it was (a city, a postal code, a set of them). Who else was in a group when a release showed
 it is known from records and memberships; where that is nobody who could still be shown, the group is taken out of the
-snapshot that says what it looked like.
+snapshot that says what it looked like. Unless another group looked the same, and somebody is left of that: both were
+one class, and an audit has to know.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from shoal.vault.releases.looks import Looks
 from shoal.vault.releases.snapshots import Snapshot, make_snapshot
 from shoal.vault.state.save import Saving
 from shoal.vault.store import tables
@@ -49,15 +51,41 @@ def forget_unused(saving: Saving, members_now: Callable[[Longs], Longs]) -> None
         return
     groups = np.unique(gone.groups)
     staying = _staying(saving.connection, groups, members_now(groups))
-    emptied = np.unique(np.concatenate([np.setdiff1d(gone.at(version), staying.at(version)) for version in shown]))
-    if not len(emptied):
+    left = {version: np.setdiff1d(gone.at(version), staying.at(version)) for version in shown}
+    if not any(map(len, left.values())):
         return
     snapshots = _snapshot_groups(saving.connection)
+    every = np.unique(np.concatenate([named for _, named in snapshots.values()]))
+    looks = Looks(saving.connection, every, saving.store.where)
+    classes = {version: looks.numbers_at(version).copy() for version in shown}
+    emptied = np.unique(np.concatenate(list(left.values())))
+    alike = _alike(every, classes, emptied)  # some of them may be there for the sake of one that is emptied now
+    around = _alike(every, classes, alike)
+    staying = _for_their_class(every, classes, _staying(saving.connection, around, members_now(around)))
     needed = _needed(snapshots, staying, shown)
     for version, (_, named) in snapshots.items():
-        unused = np.isin(named, emptied) & ~np.isin(named, needed[version])
+        unused = np.isin(named, alike) & ~np.isin(named, needed[version])
         if unused.any():
             _rewrite(saving.store, saving.connection, version, ~unused)
+
+
+def _alike(every: Longs, classes: Mapping[int, Longs], groups: Longs) -> Longs:
+    """These groups, and those that looked like one of them in some release. `classes`: of `every`, by version."""
+    found = np.isin(every, groups)
+    wanted = found.copy()
+    for numbers in classes.values():
+        found |= np.isin(numbers, np.unique(numbers[wanted & (numbers >= 0)]))
+    return np.union1d(every[found], groups)
+
+
+def _for_their_class(every: Longs, classes: Mapping[int, Longs], staying: Stays) -> Stays:
+    """Those who stay; and in each release, as if somebody were in them, groups that look like one with somebody."""
+    kept = [staying]
+    for version, numbers in classes.items():
+        there = np.unique(numbers[np.isin(every, staying.at(version)) & (numbers >= 0)])
+        same = every[np.isin(numbers, there)]
+        kept.append(Stays(same, np.full(len(same), version), np.full(len(same), version + 1)))
+    return Stays(*map(np.concatenate, zip(*kept, strict=True)))
 
 
 def forget_all_unused(store: Store, connection: sa.Connection) -> None:
