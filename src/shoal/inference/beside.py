@@ -40,7 +40,7 @@ def _take(guess: Guess, path: Path, shown: str) -> None:
     except HierarchyError as error:
         guess.warning = f"{shown} lies beside the table, and cannot be used: {error.message}"
         return
-    values = set(guess.profile.texts) if guess.profile else set()
+    values = {*guess.profile.texts, *guess.profile.unread} if guess.profile else set()
     lacking = len(values - known)
     if lacking:
         guess.warning = f"{shown} lies beside the table, and lacks {lacking} of the column's {len(values)} values"

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from shoal.errors import DataError
+from shoal.errors import DataError, row_list
 from shoal.inference.days import differ_in_order
 from shoal.inference.levels import CALENDAR, nice_widths
 from shoal.inference.names import COUNTED, HOUSEHOLD, KEY, PERSON, SURVEY_WEIGHT, Meaning, Reads, meaning_of, words_of
@@ -53,12 +53,12 @@ class Guess:
 
 
 def guess(name: str, column: pa.ChunkedArray) -> Guess:
-    try:
-        profile = look_at(name, column)
-    except DataError:
-        return Guess(name, Role.IDENTIFIER, None, f"holds {column.type}, which cannot be generalized", Sure.DOUBTFUL)
     words = words_of(name)
     meaning = meaning_of(words)
+    try:
+        profile = look_at(name, column, _meant(words, meaning))
+    except DataError:
+        return Guess(name, Role.IDENTIFIER, None, f"holds {column.type}, which cannot be generalized", Sure.DOUBTFUL)
     reading = reading_of(profile, words, meaning)
     role, why, sure = _role(profile, words, meaning, reading)
     made = Guess(name, role, reading.type, why, sure, missing=list(profile.missing_numbers), profile=profile)
@@ -74,7 +74,27 @@ def guess(name: str, column: pa.ChunkedArray) -> Guess:
         made.type = None
     _describe(made, profile)
     _warn(made, profile)
+    _tell_unread(made, profile)
     return made
+
+
+def _meant(words: str, meaning: Meaning | None) -> Reads:
+    if COUNTED.search(words) and not (meaning and meaning.reads == Reads.DATE):
+        return Reads.NUMBER
+    return meaning.reads if meaning else Reads.ANYTHING
+
+
+def _tell_unread(made: Guess, profile: Profile) -> None:
+    """How many cells are not what the column is, and where; what stands in them is the holder's to see."""
+    if not profile.unread or made.type not in (ColumnType.DATE, ColumnType.NUMERIC):
+        return
+    count, what = len(profile.unread_rows), "a date" if made.type == ColumnType.DATE else "a number"
+    told = f"{count} cells do" if count > 1 else "1 cell does"
+    fix = f"mend {'them' if count > 1 else 'it'}, or add to `missing` what means no value"
+    unread = f"{told} not read as {what} ({row_list(profile.unread_rows)}): {fix}"
+    made.warning = f"{unread}; {made.warning}" if made.warning else unread
+    if made.sure == Sure.SURE:
+        made.sure = Sure.LIKELY
 
 
 def _describe(made: Guess, profile: Profile) -> None:

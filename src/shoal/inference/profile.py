@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.inference.days import day_forms
+from shoal.inference.days import day_forms, forms_of_most, reads
 from shoal.inference.missing import means_missing, numbers_for_missing
+from shoal.inference.names import Reads
+from shoal.inference.unread import FEW, HALF, Apart, no_days, set_apart
 from shoal.sources.normalize import as_text, is_text, looks_like_a_number
 from shoal.sources.numbers import POINT, NumberForm
 
@@ -44,9 +46,11 @@ class Profile:
     counts: list[int]  # how often each occurs
     kind: pa.DataType  # what the source says
     missing_words: list[str]  # words for no value
-    missing_numbers: list[str] = field(default_factory=list)
+    missing_numbers: list[str] = field(default_factory=list)  # and dates, and words among either
     form: NumberForm | None = None  # how numbers are written; None: they are none
     days: list[str | None] = field(default_factory=list)  # how dates are written; empty: they are none
+    unread: list[str] = field(default_factory=list)  # a few texts that are no such number or date
+    unread_rows: list[int] = field(default_factory=list)  # where they stand
 
     @property
     def distinct(self) -> int:
@@ -126,8 +130,8 @@ class Profile:
         return {text.casefold() for text in self.texts} in TWO_STATES
 
 
-def look_at(name: str, column: pa.ChunkedArray) -> Profile:
-    """What a column's values say. Raises DataError where they cannot be compared."""
+def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING) -> Profile:
+    """What a column's values say; `meant`: what its name says. Raises DataError where they cannot be compared."""
     text = as_text(name, column, ("",))
     counted = pc.value_counts(text.drop_null())
     texts, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
@@ -135,26 +139,58 @@ def look_at(name: str, column: pa.ChunkedArray) -> Profile:
     words = [text for text in texts if written and means_missing(text)]
     if len(words) == len(texts):
         words = []
-    pairs = [(text, count) for text, count in zip(texts, counts, strict=True) if text not in words]
-    texts, counts = [text for text, _ in pairs], [count for _, count in pairs]
-    form = _form(column, texts)
-    profile = Profile(
-        name, len(column), texts, counts, column.type, sorted(words), form=form, days=_days(column, texts)
-    )
-    if not profile.is_whole or profile.days:
+    profile = _without(Profile(name, len(column), texts, counts, column.type, sorted(words)), words)
+    profile = replace(profile, form=_form(column, profile.texts), days=_days(column, profile.texts))
+    if profile.is_date:
+        return _missing(profile, no_days(profile.texts))
+    if written and not profile.is_number:
+        return _with_mistakes(profile, text, meant)
+    if not profile.is_whole:
         return profile
     whole = [round(number) for number in profile.numbers]
-    gone = set(numbers_for_missing(whole, counts))
-    if not gone:
+    gone = set(numbers_for_missing(whole, profile.counts))
+    return _missing(profile, [text for text, number in zip(profile.texts, whole, strict=True) if number in gone])
+
+
+def _with_mistakes(profile: Profile, column: pa.Array, meant: Reads) -> Profile:
+    """Dates or numbers, where all but a few cells are such: those are set apart, and named by their rows."""
+    texts, counts = profile.texts, profile.counts
+    forms = forms_of_most(texts)
+    apart = set_apart(texts, counts, lambda text: reads(text, forms[0]), _most(meant, Reads.DATE)) if forms else None
+    if apart is not None:
+        return _set_apart(replace(profile, days=forms), column, apart)
+    for form in (POINT, *FORMS):
+        fits = _is_number if form == POINT else form.fits
+        apart = set_apart(texts, counts, fits, _most(meant, Reads.NUMBER))
+        if apart is None:
+            continue
+        made = _set_apart(replace(profile, form=form), column, apart)
+        if meant == Reads.NUMBER or not made.is_whole:  # whole ones with letters between them may be codes: 2A, 13
+            return made
+    return profile
+
+
+def _most(meant: Reads, kind: Reads) -> float:
+    return HALF if meant == kind else FEW
+
+
+def _set_apart(profile: Profile, column: pa.Array, apart: Apart) -> Profile:
+    rows = np.flatnonzero(pc.is_in(column, pa.array(apart.unread, pa.string())).to_numpy(zero_copy_only=False)) + 1
+    made = _missing(_without(profile, apart.unread), apart.missing)
+    return replace(made, unread=apart.unread, unread_rows=rows.tolist())
+
+
+def _missing(profile: Profile, texts: Sequence[str]) -> Profile:
+    if not texts:
         return profile
-    kept = [(text, count) for text, count, number in zip(texts, counts, whole, strict=True) if number not in gone]
-    away = [text for text, number in zip(texts, whole, strict=True) if number in gone]
-    return replace(
-        profile,
-        texts=[text for text, _ in kept],
-        counts=[count for _, count in kept],
-        missing_numbers=sorted(away),
-    )
+    told = [text[: len("YYYY-MM-DD")] for text in texts] if pa.types.is_timestamp(profile.kind) else texts
+    return replace(_without(profile, texts), missing_numbers=sorted(set(told)))
+
+
+def _without(profile: Profile, texts: Sequence[str]) -> Profile:
+    gone = set(texts)
+    kept = [pair for pair in zip(profile.texts, profile.counts, strict=True) if pair[0] not in gone]
+    return replace(profile, texts=[text for text, _ in kept], counts=[count for _, count in kept])
 
 
 def _form(column: pa.ChunkedArray, texts: Sequence[str]) -> NumberForm | None:
