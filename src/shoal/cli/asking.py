@@ -55,6 +55,7 @@ def _decide(guess: Guess, role: Role, kind: ColumnType | None) -> None:
         guess.why = "decided by whoever was asked"
         if kind != guess.type:
             guess.suggested_levels = CALENDAR if kind == ColumnType.DATE else None
+        if kind != guess.reads:
             guess.format = guess.decimal = guess.thousands = None
         if role != Role.QUASI_IDENTIFIER:
             guess.suggested_levels = guess.hierarchy = None

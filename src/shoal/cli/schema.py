@@ -89,7 +89,7 @@ def infer(
     if explain:
         _show(found)
     for warning in proposal.warnings:
-        messages.print(f"Warning: {warning}.", markup=False)
+        messages.print(f"Warning: {warning}{'' if warning.endswith('?') else '.'}", markup=False)
 
 
 def _identifying(

@@ -45,7 +45,7 @@ def _take(guess: Guess, path: Path, shown: str) -> None:
     if lacking:
         guess.warning = f"{shown} lies beside the table, and lacks {lacking} of the column's {len(values)} values"
         return
-    guess.hierarchy, guess.type = shown, ColumnType.CATEGORICAL
+    guess.hierarchy, guess.type, guess.reads = shown, ColumnType.CATEGORICAL, ColumnType.CATEGORICAL
     guess.suggested_levels = guess.format = guess.decimal = guess.thousands = None
     guess.sure = Sure.SURE
     guess.why += "; its hierarchy lies beside the table"

@@ -50,6 +50,7 @@ class Guess:
     missing: list[str] = field(default_factory=list)  # numbers that mean no value; words are the table's
     hierarchy: str | None = None  # a file that lies beside the table
     profile: Profile | None = field(default=None, repr=False)  # of the holder's values: not for a log
+    reads: ColumnType | None = None  # how values are read, also where the role needs no type
 
 
 def guess(name: str, column: pa.ChunkedArray) -> Guess:
@@ -62,6 +63,7 @@ def guess(name: str, column: pa.ChunkedArray) -> Guess:
     reading = reading_of(profile, words, meaning)
     role, why, sure = _role(profile, words, meaning, reading)
     made = Guess(name, role, reading.type, why, sure, missing=list(profile.missing_numbers), profile=profile)
+    made.reads = reading.type
     if role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         if sure == Sure.LIKELY and reading.sure and meaning is not None:
             made.sure = Sure.SURE
@@ -98,22 +100,23 @@ def _tell_unread(made: Guess, profile: Profile) -> None:
 
 
 def _describe(made: Guess, profile: Profile) -> None:
-    """What the type needs besides its name."""
-    if made.type == ColumnType.DATE:
-        if profile.days and profile.days[0] is not None:
-            made.format = profile.days[0]
-            if has_short_year(made.format):
-                made.why += ", none after today: years of two digits leave the century open"
-        if differ_in_order(profile.days):
-            made.sure = Sure.DOUBTFUL
-            made.why += ", and nothing shows whether the day or the month comes first"
-        if made.role == Role.QUASI_IDENTIFIER:
-            made.suggested_levels = CALENDAR
-    if made.type == ColumnType.NUMERIC:
+    """What the type needs besides its name; how values are written also where the role needs no type."""
+    if made.reads == ColumnType.DATE and profile.days:
+        made.format = profile.days[0]
+    if made.reads == ColumnType.NUMERIC:
         form = profile.form or POINT
         made.decimal = form.decimal if form.decimal != "." else None
         made.thousands = form.thousands
-        if made.role == Role.QUASI_IDENTIFIER:
+    if made.type == ColumnType.DATE:
+        if has_short_year(made.format):
+            made.why += ", none after today: years of two digits leave the century open"
+        if differ_in_order(profile.days):
+            made.sure = Sure.DOUBTFUL
+            made.why += ", and nothing shows whether the day or the month comes first"
+    if made.role == Role.QUASI_IDENTIFIER:
+        if made.type == ColumnType.DATE:
+            made.suggested_levels = CALENDAR
+        if made.type == ColumnType.NUMERIC:
             made.suggested_levels = nice_widths(profile.numbers) if profile.texts else None
 
 
@@ -140,8 +143,9 @@ def _role(profile: Profile, words: str, meaning: Meaning | None, reading: Readin
     as_key = _as_key(profile, words, meaning, reading)
     if as_key is not None:
         return as_key
-    if profile.is_diagnosis:
-        return Role.SENSITIVE, "the values are written as diagnoses are (ICD)", Sure.LIKELY
+    if profile.is_diagnosis and (profile.has_dots or meaning is None or meaning.role == Role.SENSITIVE):
+        sure = Sure.LIKELY if profile.has_dots or meaning else Sure.DOUBTFUL  # without dots they may be other codes
+        return Role.SENSITIVE, "the values are written as diagnoses are (ICD)", sure
     if meaning is not None and not _overruled(profile, meaning):
         sure = Sure.SURE if meaning.certain else Sure.LIKELY
         return meaning.role, f"by its name: {meaning.what}", sure

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.hierarchies.codes import looks_like_icd
 from shoal.inference.days import day_forms, forms_of_most, reads
 from shoal.inference.missing import means_missing, numbers_for_missing
 from shoal.inference.names import Reads
@@ -30,7 +31,6 @@ SHAPES: list[tuple[str, re.Pattern[str]]] = [
     ("numbers of persons", re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}|\d{3}-\d{2}-\d{4}|\d{8}[A-Z]")),
     ("addresses of devices", re.compile(r"(\d{1,3}\.){3}\d{1,3}|([0-9a-f]{2}:){5}[0-9a-f]{2}", re.IGNORECASE)),
 ]
-ICD = re.compile(r"[A-TV-Z]\d[0-9AB](\.[0-9A-Z]{1,4})?")
 TWO_STATES = [{"y", "n"}, {"yes", "no"}, {"true", "false"}, {"t", "f"}, {"ja", "nein"}, {"oui", "non"}, {"si", "no"},
               {"sí", "no"},
               {"sim", "não"}, {"sim", "nao"}, {"s", "n"}, {"0", "1"}, {"j", "n"}, {"o", "n"}]  # fmt: skip
@@ -113,9 +113,13 @@ class Profile:
             None,
         )
 
-    @property
+    @cached_property
     def is_diagnosis(self) -> bool:
-        return self.distinct >= 3 and self.all_look(ICD.fullmatch) and any("." in text for text in self.texts)
+        return looks_like_icd(self.texts)
+
+    @property
+    def has_dots(self) -> bool:
+        return any("." in text for text in self.texts)
 
     @property
     def is_prose(self) -> bool:

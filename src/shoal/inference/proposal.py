@@ -66,9 +66,9 @@ def _fields(guess: Guess) -> dict[str, object]:
     given = {
         "type": str(guess.type) if guess.type else None,
         "hierarchy": guess.hierarchy,
-        "format": guess.format,
-        "decimal": guess.decimal,
-        "thousands": guess.thousands,
+        "format": guess.format if guess.type == ColumnType.DATE else None,
+        "decimal": guess.decimal if guess.type == ColumnType.NUMERIC else None,
+        "thousands": guess.thousands if guess.type == ColumnType.NUMERIC else None,
         "missing": guess.missing if guess.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE) else None,
     }
     return {name: value for name, value in given.items() if value}

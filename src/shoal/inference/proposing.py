@@ -122,7 +122,7 @@ def _keep_one_key(guesses: list[Guess]) -> None:
 
 def _same_order_of_days(guesses: list[Guess]) -> None:
     """Where a column leaves open whether day or month comes first, others of the table may tell."""
-    dates = [one for one in guesses if one.type == ColumnType.DATE and one.profile and one.profile.days]
+    dates = [one for one in guesses if one.reads == ColumnType.DATE and one.profile and one.profile.days]
     told = [one.format for one in dates if one.format and one.profile and not differ_in_order(one.profile.days)]
     if not told:
         return
@@ -130,8 +130,9 @@ def _same_order_of_days(guesses: list[Guess]) -> None:
     for one in dates:
         if one.profile and differ_in_order(one.profile.days):
             one.format = next(form for form in one.profile.days if form and is_month_first(form) == month_first)
-            one.sure = Sure.LIKELY
-            one.why = f"{one.why.partition(', and nothing shows')[0]}, in the order of the other dates"
+            if one.type == ColumnType.DATE:
+                one.sure = Sure.LIKELY
+                one.why = f"{one.why.partition(', and nothing shows')[0]}, in the order of the other dates"
 
 
 def _same_sign_for_fractions(guesses: list[Guess]) -> None:
@@ -141,7 +142,7 @@ def _same_sign_for_fractions(guesses: list[Guess]) -> None:
     form = NumberForm(",", ".")
     for one in guesses:
         profile = one.profile
-        if one.type != ColumnType.NUMERIC or one.decimal is not None or one.thousands is not None or profile is None:
+        if one.reads != ColumnType.NUMERIC or one.decimal is not None or one.thousands is not None or profile is None:
             continue
         if any("." in text for text in profile.texts) and profile.all_look(form.fits):
             one.decimal, one.thousands, one.sure = ",", ".", Sure.DOUBTFUL
