@@ -117,6 +117,27 @@ def test_how_identifying_columns_and_pairs_are(tmp_path: Path) -> None:
     assert "%" in shown
 
 
+def test_what_is_missing_identifies_nobody(tmp_path: Path) -> None:
+    rows = [f"{n},{30 + n % 5},{'unknown' if n == 3 else 'fm'[n % 2]},{-9 if n == 7 else 1 + n % 3}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("lab_value,age,sex,children\n" + "\n".join(rows) + "\n")
+    facts = json.loads(run("schema", "infer", "t.csv", "--explain", "--json", cwd=tmp_path).stdout)
+    found = {tuple(sorted(one["columns"])): one for one in facts["identifying"]}
+    assert found[("sex",)]["different"] == 2
+    assert found[("children",)]["different"] == 3
+    assert (found[("sex",)]["alone"], found[("children",)]["alone"]) == (0, 0)
+
+
+def test_pairs_that_say_nothing_new_are_not_shown(tmp_path: Path) -> None:
+    moments = [f"2024-01-{1 + n % 28:02d} 10:{n:02d}:00" for n in range(60)]
+    rows = [f"{moment},{30 + n % 5},{'fm'[n % 2]},x" for n, moment in enumerate(moments)]
+    (tmp_path / "t.csv").write_text("created,age,sex,kind\n" + "\n".join([*rows, f"{moments[0]},99,f,x"]) + "\n")
+    facts = json.loads(run("schema", "infer", "t.csv", "--explain", "--json", cwd=tmp_path).stdout)
+    found = [tuple(one["columns"]) for one in facts["identifying"]]
+    assert ("created",) in found
+    assert not any("created" in pair for pair in found if len(pair) == 2)  # alone it singles out everybody
+    assert not any("kind" in pair for pair in found if len(pair) == 2)  # a constant adds nothing
+
+
 def test_questions_are_asked_in_a_terminal(tmp_path: Path) -> None:
     rows = "".join(f"{n % 17},{n % 13}\n" for n in range(60))
     (tmp_path / "t.csv").write_text("frobs,age\n" + rows)

@@ -97,8 +97,8 @@ def _identifying(
 ) -> list[Identifying]:
     """Of what would be published; an identifier identifies anyway."""
     roles = (shoal.Role.QUASI_IDENTIFIER, shoal.Role.SENSITIVE, shoal.Role.INSENSITIVE)
-    names = [guess.name for guess in proposal.guesses if guess.role in roles]
-    return identifying(data, names, ("", *proposal.missing), header=header, encoding=encoding, sheet=sheet)
+    missing = {guess.name: [*proposal.missing, *guess.missing] for guess in proposal.guesses if guess.role in roles}
+    return identifying(data, missing, header=header, encoding=encoding, sheet=sheet)
 
 
 def _print_facts(proposal: Proposal, found: list[Identifying], output: Path | None) -> None:
@@ -118,7 +118,8 @@ def _print_facts(proposal: Proposal, found: list[Identifying], output: Path | No
 
 
 def _show(found: list[Identifying]) -> None:
-    table = Table(title="How identifying: records that are the only ones with their values", title_justify="left")
+    screen.print("How identifying: records that are the only ones with their values. What is missing is none.")
+    table = Table()  # a title would be wrapped to the width of the table
     table.add_column("columns", overflow="fold")
     for heading in ("different", "alone", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
