@@ -15,7 +15,18 @@ import pyarrow as pa
 from shoal.errors import DataError, row_list
 from shoal.inference.days import differ_in_order
 from shoal.inference.levels import CALENDAR, nice_widths
-from shoal.inference.names import COUNTED, HOUSEHOLD, KEY, PERSON, SURVEY_WEIGHT, Meaning, Reads, meaning_of, words_of
+from shoal.inference.names import (
+    COUNTED,
+    HOUSEHOLD,
+    KEY,
+    PERSON,
+    SURVEY_WEIGHT,
+    Meaning,
+    Reads,
+    meaning_of,
+    meaning_of_label,
+    words_of,
+)
 from shoal.inference.profile import Profile, look_at
 from shoal.inference.types import FEW, Reading, reading_of
 from shoal.roles import ColumnType, Role
@@ -49,13 +60,25 @@ class Guess:
     thousands: str | None = None
     missing: list[str] = field(default_factory=list)  # numbers that mean no value; words are the table's
     hierarchy: str | None = None  # a file that lies beside the table
+    label: str | None = None  # what the file says of the column in words
     profile: Profile | None = field(default=None, repr=False)  # of the holder's values: not for a log
     reads: ColumnType | None = None  # how values are read, also where the role needs no type
 
 
-def guess(name: str, column: pa.ChunkedArray) -> Guess:
+def guess(name: str, column: pa.ChunkedArray, label: str | None = None) -> Guess:
+    """`label`: what the file says of the column in words; it is heard where the name says nothing."""
     words = words_of(name)
     meaning = meaning_of(words)
+    if label and meaning is None and not KEY.search(words):
+        made = _guess(name, column, words_of(label), meaning_of_label(label))
+        made.why = made.why.replace("by its name", "by its label").replace("the name", "the label")
+    else:
+        made = _guess(name, column, words, meaning)
+    made.label = label
+    return made
+
+
+def _guess(name: str, column: pa.ChunkedArray, words: str, meaning: Meaning | None) -> Guess:
     try:
         profile = look_at(name, column, _meant(words, meaning))
     except DataError:

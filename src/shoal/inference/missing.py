@@ -12,6 +12,7 @@ WORDS = {
     "n.d.", "s/d",
     "unknown", "not known", "not stated", "not available", "not reported", "not specified", "missing", "undisclosed",
     "refused", "prefer not to say", "don't know", "dont know", "no answer", "unspecified",
+    "nr", "n.r.", "n/r", "not asked",
     "k.a.", "k. a.", "keine angabe", "unbekannt", "weiß nicht", "weiss nicht", "ohne angabe", "fehlt", "verweigert",
     "inconnu", "inconnue", "non déclaré", "non declare", "non renseigné", "non renseigne", "nsp",
     "ne sait pas", "sans réponse",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from shoal.roles import Role
@@ -52,16 +52,16 @@ MEANINGS: list[tuple[Meaning, str]] = [
         r"\bdates?\b|datum|\bfecha|\bdata (de )?(n|a|i|o|d)\w+|\btimestamp|\w+date$|\w+ (at|on)$",
     ),
     (
-        Meaning("a date of birth", KNOWN, Reads.DATE),
-        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$",
-    ),
-    (
         Meaning("a year", KNOWN, Reads.NUMBER),
         r"\byear|\bjahr\b|\w+jahr$|\bannee|\bano (?!de estudo)|\banio|\bano$|\bjahrgang",
     ),
     (
+        Meaning("a date of birth", KNOWN, Reads.DATE),
+        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$",
+    ),
+    (
         Meaning("an age", KNOWN, Reads.NUMBER),
-        r"\bages?\b|\balter\b|lebensalter|\bedad|\bidade|\w+ age$",
+        r"\bages?\b|\balter\b|lebensalter|\bedad|\bidade|\w+ age$|how old|wie alt",
     ),
     (
         Meaning("a name", NAMES, certain=True),
@@ -247,3 +247,9 @@ def meaning_of(words: str) -> Meaning | None:
     if NOT_A_PERSONS.search(words):
         words = re.sub(r" ?(names?|nom|nombre|nome)\b", "", words) or words
     return next((meaning for meaning, pattern in MEANINGS if re.search(pattern, words)), None)
+
+
+def meaning_of_label(label: str) -> Meaning | None:
+    """What a sentence about a column means. It names other things on the way, so it never decides alone."""
+    found = meaning_of(words_of(label))
+    return replace(found, certain=False) if found else None

@@ -46,7 +46,9 @@ class Proposal:
         if self.missing:
             lines += ["", f"missing = {value_in_toml(self.missing)}"]
         for guess in self.guesses:
-            lines += ["", f"[columns.{key_in_toml(guess.name)}]", f'role = "{guess.role}" # {guess.sure}: {guess.why}']
+            said = f" # {guess.label}" if guess.label else ""
+            lines += ["", f"[columns.{key_in_toml(guess.name)}]{said}"]
+            lines += [f'role = "{guess.role}" # {guess.sure}: {guess.why}']
             lines += [f"{name} = {value_in_toml(value)}" for name, value in _fields(guess).items()]
             if guess.suggested_levels:
                 lines.append(

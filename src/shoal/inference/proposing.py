@@ -12,15 +12,17 @@ from shoal.errors import DataError, ShoalWarning
 from shoal.inference.beside import hierarchies_beside
 from shoal.inference.columns import Guess, Sure, guess
 from shoal.inference.days import differ_in_order, is_month_first
+from shoal.inference.missing import means_missing
 from shoal.inference.names import KEY, meaning_of, words_of
 from shoal.inference.proposal import Proposal
 from shoal.roles import ColumnType, Role
 from shoal.sources.csv_files import CsvFile, Expected
 from shoal.sources.encodings import UTF8, checked_encoding
 from shoal.sources.excel import ExcelFile
-from shoal.sources.normalize import looks_like_a_number
+from shoal.sources.normalize import looks_like_a_number, number_text
 from shoal.sources.numbers import NumberForm
 from shoal.sources.opening import Source, open_source
+from shoal.sources.statistics_files import StatisticsFile
 
 NO_VALUE = ("", "na", "n a", "nan", "null", "nil", "none", "no", "missing", "unknown", "not known", "empty", "x")
 SEVERAL = 3  # columns that show that the first line is a header
@@ -41,7 +43,10 @@ def propose(
         table = opened.load(opened.columns)
     if table.num_rows == 0:
         raise DataError("the table has no records to learn from.", file=opened.file)
-    guesses = [guess(name, table[name]) for name in table.column_names]
+    labels = opened.labels if isinstance(opened, StatisticsFile) else {}
+    guesses = [guess(name, table[name], labels.get(name)) for name in table.column_names]
+    if isinstance(opened, StatisticsFile):
+        _labelled_missing(guesses, opened)
     by_lines = isinstance(opened, CsvFile | ExcelFile)
     if by_lines and opened.header and header is None and not _are_names(guesses):  # type: ignore[attr-defined]
         raise DataError(
@@ -65,6 +70,15 @@ def propose(
         _encoding(opened, encoding),
         sheet,
     )
+
+
+def _labelled_missing(guesses: list[Guess], opened: StatisticsFile) -> None:
+    """Numbers among others whose label says that there is no value: 998, refused."""
+    for one in guesses:
+        for number in one.profile.numbers.tolist() if one.profile and one.profile.is_number else ():
+            label, text = opened.value_label(one.name, number), number_text(number)
+            if label is not None and means_missing(label) and text not in one.missing:
+                one.missing.append(text)
 
 
 def _encoding(opened: Source, said: str | None) -> str | None:
