@@ -19,6 +19,7 @@ from shoal.inference.names import (
     COUNTED,
     HOUSEHOLD,
     KEY,
+    NUMBER_OF,
     PERSON,
     SURVEY_WEIGHT,
     Meaning,
@@ -154,7 +155,7 @@ def _warn(made: Guess, profile: Profile) -> None:
 
 def _role(profile: Profile, words: str, meaning: Meaning | None, reading: Reading) -> tuple[Role, str, Sure]:
     """What a column is to an attacker: by what its values look like, by its name, by how often they occur."""
-    counted = f"{profile.distinct} different value{'s' if profile.distinct != 1 else ''}"
+    different = f"{profile.distinct} different value{'s' if profile.distinct != 1 else ''}"
     if profile.shape is not None and not profile.is_date:
         if profile.unique and KEY.search(words) and meaning is None:
             return Role.KEY, f"unique, and named like a key ({profile.shape})", Sure.SURE
@@ -174,13 +175,18 @@ def _role(profile: Profile, words: str, meaning: Meaning | None, reading: Readin
         return meaning.role, f"by its name: {meaning.what}", sure
     if reading.type == ColumnType.NUMERIC and SURVEY_WEIGHT.match(words):
         return Role.QUASI_IDENTIFIER, "by its name: a weight", Sure.DOUBTFUL
-    measured = reading.type == ColumnType.NUMERIC and (not profile.is_whole or COUNTED.search(words) is not None)
-    countable = not profile.is_date and not measured
+    counted = COUNTED.search(words) is not None and not profile.are_given
+    measured = reading.type == ColumnType.NUMERIC and (not profile.is_whole or counted)
+    countable = not profile.is_date and not measured and not profile.are_times
     if profile.rows > MANY and countable and profile.unique:
         return Role.KEY, "every value occurs once", Sure.DOUBTFUL
-    if profile.rows > MANY and countable and profile.distinct > NEARLY_UNIQUE * max(1, profile.present) > 0:
+    quantity = reading.type == ColumnType.NUMERIC and len(profile.lengths) > 1  # numbers that are given have one length
+    nearly_unique = profile.distinct > NEARLY_UNIQUE * max(1, profile.present) > 0
+    if profile.rows > MANY and countable and not quantity and nearly_unique:
         return Role.IDENTIFIER, "almost every value occurs once", Sure.DOUBTFUL
-    why = f"nothing speaks against it ({counted}); choose another role if nobody outside can know it"
+    if profile.rows > MANY and profile.is_numbering:
+        return Role.IDENTIFIER, "the values are numbered, as files and households are: whose is it?", Sure.DOUBTFUL
+    why = f"nothing speaks against it ({different}); choose another role if nobody outside can know it"
     return Role.QUASI_IDENTIFIER, why, Sure.DOUBTFUL if profile.distinct > FEW else Sure.LIKELY
 
 
@@ -194,7 +200,8 @@ def _overruled(profile: Profile, meaning: Meaning) -> bool:
 
 def _as_key(profile: Profile, words: str, meaning: Meaning | None, reading: Reading) -> tuple[Role, str, Sure] | None:
     """What names records, people or households by a number: unique it is the key, else somebody's."""
-    if not KEY.search(words) or profile.is_date or not profile.texts:
+    given = NUMBER_OF.search(words) and (profile.are_given or not profile.is_number)
+    if not (KEY.search(words) or given) or profile.is_date or not profile.texts:
         return None
     if meaning is not None and (meaning.certain or meaning.reads in (Reads.DATE, Reads.CODE)):
         return None

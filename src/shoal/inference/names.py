@@ -112,27 +112,32 @@ MEANINGS: list[tuple[Meaning, str]] = [
         Meaning("health", SECRET),
         r"diagnos|disease|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|\bcie ?10|"
         r"\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|medikament|"
-        r"medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|deficien|invalid|pregnan|schwanger|"
+        r"medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|minusval|deficien|invalid|pregnan|schwanger|"
         r"gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|entlassungsg|"
-        r"outcome|evoluc|\bmort|death|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|\bsmok|rauch|alcohol|alkohol|"
-        r"mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|complicat|\bdrg\b",
+        r"outcome|evoluc|\bmort(?!g)|death|\bdth|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|intoleran|unvertrag|"
+        r"\bsmok|rauch|\bfum(a|e)|alco[ho]?ol|alkohol|mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|"
+        r"complicat|\bdrg\b|incapaci|diabet|asthma|stroke|hlth|\bhealth\b(?! (insur|region|board|authority|plan|cent))|"
+        r"\bsante\b|\bsalud\b|\bsaude\b|gesundheit|\bblind(ness)?\b|\bdeaf|\bsurd|\bsord|cegueira|ceguera|taubheit|gehorlos|"
+        r"adverse|\bae ?(term|decod|sev|ser|out)|\bmh ?(term|decod)|injur|verletz|\bblessure|lesion|severity|"
+        r"gravedad|gravidade|gravite|schweregrad",
     ),
     (
         Meaning("a laboratory value", SECRET, Reads.NUMBER),
         r"glucose|glukose|ferritin|hba1c|\bcrp\b|cholester|\bldl\b|\bhdl\b|creatin|kreatin|hemoglob|hamoglob|"
         r"systol|diastol|blood pressure|blutdruck|heart ?rate|resting hr|viral|leuko|thrombo|triglyc|\bmg dl\b|"
-        r"mmol|\btsh\b|insulin|glyc",
+        r"mmol|\btsh\b|insulin|glyc|\b(sys|dia)bp|\b[sd]bp\b|\bbp\b|pulse\b",
     ),
     (
         Meaning("money", SECRET, Reads.NUMBER),
         r"income|einkommen|\beinkunfte|gehalt|\blohn|salar|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
         r"\brenda\b|rendimento|\bagi\b|\bdebt|schuld|\bdette|deuda|divida|\bloan|kredit|credit|wealth|vermogen|"
         r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|\bloyer|alquiler|"
-        r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges",
+        r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges|\bimporte|\bmontant|\bbetrag|\bamount|"
+        r"\bvalor (?!p|n)\w+|rembours|reimburs|mortgage|hypothek|\bbeitrag|elternbeitrag|\bfee$|\bfees\b",
     ),
     (
         Meaning("a benefit", SECRET),
-        r"benefit|sozialhilfe|hartz|allocation|prestation|subsid|\bbolsa|\bayuda|welfare|\bwohngeld",
+        r"benefit|sozialhilfe|hartz|allocation|prestation|prestaci|subsid|\bbolsa|\bayuda|welfare|\bwohngeld",
     ),
     (
         Meaning("a crime or a sentence", SECRET),
@@ -143,7 +148,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
         r"\bgrades?$|\bscore|\bmarks?$|\bnota\b|\bnote$|zensur|\brating$|performance|leistung|evaluac|gpa",
     ),
     (
-        Meaning("an opinion", SECRET),
+        Meaning("an opinion", SECRET, Reads.CATEGORY),
         r"opinion|\bvote|\bparty|\bpartei|partid|\bparti$|\bunion (m|s)|gewerkschaft|syndic|sindic|sexual|orient",
     ),
     (
@@ -212,13 +217,16 @@ CODED = re.compile(
     r"group|gruppe|grupo|groupe|band|bracket|quintile|decile|status|statut|stat|estado|state|flag|level|niveau|nivel|"
     r"stage|stufe|grade|wave|welle|quarter|yn|ind|indicator|region)\b|\w+(stat|cat|code|grp|typ)$"
 )
+# A number that is given to something (`num_beneficiario`), where its values are too long to be counts.
+NUMBER_OF = re.compile(r"^(num|numero|number|nummer|nr|no|n) \w+|\w+(nummer|nr)$|\b(num|numero|number|nummer|nr|no)$")
 KEY = re.compile(
     r"\b(id|key|nr|no|num|number|nummer|numero|ref|reference|uuid|guid|code|codigo|kennung|idx)$|^(id|key|uuid|guid|nu)\b|"
     r"\b\w{0,4}id$|\w+(nummer|nr|uuid|guid)$|(person|patient|record|case|member|fall|caso) ?(id|no|nr|num|ref)\b"
 )
 PERSON = re.compile(
     r"person|patient|pasiente|paciente|member|mitglied|subject|proband|teilnehmer|employee|mitarbeiter|student|alumno|aluno|"
-    r"versichert|client|kunde|citizen|individu|beneficiar|\bpid\b"
+    r"versichert|client|kunde|citizen|individu|beneficiar|\bpid\b|\bassure|usager|adherent|eleve|salarie|socio|"
+    r"asegurad|segurad|contribu|respond"
 )
 HOUSEHOLD = re.compile(r"household|haushalt|menage|hogar|domicilio|famil|\bhh ?id\b|\bhhid\b")
 SURVEY_WEIGHT = re.compile(

@@ -19,9 +19,15 @@ from shoal.inference.unread import FEW, HALF, Apart, no_days, set_apart
 from shoal.sources.normalize import as_text, is_text, looks_like_a_number
 from shoal.sources.numbers import POINT, NumberForm
 
+SOME = 200  # different values, of which nearly all must look alike before the others are looked at
 TRIED = 3000  # different values, of which the first show how the others are written
 FORMS = [NumberForm(","), NumberForm(".", ","), NumberForm(",", "."), NumberForm(".", " "), NumberForm(",", " "),
          NumberForm(".", "'")]  # fmt: skip
+STREETS = (
+    r"calle|avenida|plaza|paseo|rua|travessa|rue|avenue|boulevard|chemin|impasse|allee|allée|street|road|lane|drive|"
+    r"\w*(?:straße|strasse|str\.|weg|gasse|platz|allee)"
+)
+HOUSES = rf"(.* )?({STREETS})\b.* \d+ ?\w?(, .*)?|\d+ ?\w?,? .*\b({STREETS})\b.*"
 SHAPES: list[tuple[str, re.Pattern[str]]] = [
     ("e-mail addresses", re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")),
     ("telephone numbers", re.compile(r"(\+|00|\()\d[\d ()/.-]{6,18}\d")),
@@ -29,8 +35,11 @@ SHAPES: list[tuple[str, re.Pattern[str]]] = [
     ("UUIDs", re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)),
     ("account numbers", re.compile(r"[A-Z]{2}\d{2}[A-Z0-9 ]{11,32}")),
     ("numbers of persons", re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}|\d{3}-\d{2}-\d{4}|\d{8}[A-Z]")),
+    ("addresses of houses", re.compile(HOUSES, re.IGNORECASE)),
     ("addresses of devices", re.compile(r"(\d{1,3}\.){3}\d{1,3}|([0-9a-f]{2}:){5}[0-9a-f]{2}", re.IGNORECASE)),
 ]
+TIME = re.compile(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?")
+LONG = 6  # digits, from which on a number may have been given to somebody
 TWO_STATES = [{"y", "n"}, {"yes", "no"}, {"true", "false"}, {"t", "f"}, {"ja", "nein"}, {"oui", "non"}, {"si", "no"},
               {"sí", "no"},
               {"sim", "não"}, {"sim", "nao"}, {"s", "n"}, {"0", "1"}, {"j", "n"}, {"o", "n"}]  # fmt: skip
@@ -104,14 +113,10 @@ class Profile:
         """What nearly every value looks like, where that alone tells whom it names."""
         if not is_text(self.kind) or self.distinct < 3:
             return None
-        return next(
-            (
-                what
-                for what, form in SHAPES
-                if sum(form.fullmatch(text) is not None for text in self.texts) > 0.9 * self.distinct
-            ),
-            None,
-        )
+        for what, form in SHAPES:
+            if _nearly_all(form, self.texts[:SOME]) and _nearly_all(form, self.texts):
+                return what
+        return None
 
     @cached_property
     def is_diagnosis(self) -> bool:
@@ -120,6 +125,28 @@ class Profile:
     @property
     def has_dots(self) -> bool:
         return any("." in text for text in self.texts)
+
+    @property
+    def are_times(self) -> bool:
+        """Times of day: 08:45, 23:59:59."""
+        return is_text(self.kind) and self.all_look(TIME.fullmatch)
+
+    @property
+    def are_given(self) -> bool:
+        """Long numbers of one length, and many of them, as are given to people and cases: no counts, no amounts."""
+        return (
+            self.all_digits and len(self.lengths) == 1 and self.lengths[0] >= LONG and self.distinct > 0.2 * self.rows
+        )
+
+    @cached_property
+    def is_numbering(self) -> bool:
+        """Letters that all values share, then numbers of one length, and many of them: HP1000, HP1001."""
+        found = re.fullmatch(r"([^\W\d_]+[ /-]?)(\d+)", self.texts[0]) if self.texts else None
+        if not is_text(self.kind) or found is None or len(self.lengths) > 1 or len(found[0]) < LONG:
+            return False
+        letters = found[1]
+        alike = all(text.startswith(letters) and text[len(letters) :].isdigit() for text in self.texts)
+        return alike and self.distinct > 0.2 * self.rows
 
     @property
     def is_prose(self) -> bool:
@@ -132,6 +159,10 @@ class Profile:
     @property
     def two_states(self) -> bool:
         return {text.casefold() for text in self.texts} in TWO_STATES
+
+
+def _nearly_all(form: re.Pattern[str], texts: Sequence[str]) -> bool:
+    return sum(form.fullmatch(text) is not None for text in texts) > 0.9 * len(texts)
 
 
 def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING) -> Profile:
