@@ -57,7 +57,8 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a date of birth", KNOWN, Reads.DATE),
-        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$",
+        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$|"
+        r"^((dt|d|f|data|fecha|date) )?(nasc|nac|naiss|geb)$",
     ),
     (
         Meaning("an age", KNOWN, Reads.NUMBER),
