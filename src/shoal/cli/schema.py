@@ -20,6 +20,8 @@ from shoal.fit import check_fit
 from shoal.inference import Identifying, Proposal, identifying, propose
 from shoal.schema_toml import schema_toml
 
+LONGEST_NAME = 40  # that is not broken in two in a table of 80 characters
+
 
 class SchemaCommands(TyperGroup):
     """`shoal schema VAULT` is `shoal schema show VAULT`."""
@@ -144,8 +146,10 @@ def check(
         print_json(fit.facts())
         return
     counted = f"{plural(fit.records, 'record')}, {plural(len(fit.columns), 'quasi-identifier')}"
-    table = Table(title=counted, title_justify="left")
-    for heading in ("column", "type", "missing", "levels: different labels, from the values to the root"):
+    screen.print(f"{counted}. Levels: how many different labels, from the values to the root.", soft_wrap=True)
+    table = Table()
+    table.add_column("column", overflow="fold", min_width=min(LONGEST_NAME, max(len(one.name) for one in fit.columns)))
+    for heading in ("type", "missing", "levels"):
         table.add_column(heading, overflow="fold")
     for column in fit.columns:
         levels = " < ".join(number(count) for count in column.levels)

@@ -111,10 +111,10 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("health", SECRET),
-        r"diagnos|disease|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|\bcie ?10|"
-        r"\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|medikament|"
-        r"medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|minusval|deficien|invalid|pregnan|schwanger|"
-        r"gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|entlassungsg|"
+        r"diagnos|disease|\bill\b|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|"
+        r"\bcie ?10|\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|"
+        r"medikament|medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|minusval|deficien|invalid|"
+        r"pregnan|schwanger|gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|entlassungsg|"
         r"outcome|evoluc|\bmort(?!g)|death|\bdth|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|intoleran|unvertrag|"
         r"\bsmok|rauch|\bfum(a|e)|alco[ho]?ol|alkohol|mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|"
         r"complicat|\bdrg\b|incapaci|diabet|asthma|stroke|hlth|\bhealth\b(?! (insur|region|board|authority|plan|cent))|"

@@ -57,7 +57,7 @@ def propose(
             values=table.column_names,
         )
     if by_lines and not opened.header and header is None:  # type: ignore[attr-defined]
-        _refuse_names_twice(table, opened.file)
+        _refuse_half_a_header(table, opened.file)
     _keep_one_key(guesses)
     _same_order_of_days(guesses)
     _same_sign_for_fractions(guesses)
@@ -94,22 +94,27 @@ def _are_names(guesses: Sequence[Guess]) -> bool:
     return len(telling) >= SEVERAL or 2 * len(telling) > len(guesses)
 
 
-def _refuse_names_twice(table: pa.Table, file: str | None) -> None:
-    """A first line with a name twice is no header that can be used, and no record either."""
+def _refuse_half_a_header(table: pa.Table, file: str | None) -> None:
+    """A first line with a name twice, or without one, is no header that can be used, and no record either."""
     first = ["" if cell is None else str(cell).strip() for cell in table.slice(0, 1).to_pylist()[0].values()]
-    twice = [number for number, name in enumerate(first, start=1) if first.count(name) > 1]
-    if not twice or table.num_rows < 2 or not all(name and not looks_like_a_number(name) for name in first):
+    twice = [number for number, name in enumerate(first, start=1) if name and first.count(name) > 1]
+    blank = [number for number, name in enumerate(first, start=1) if not name]
+    names = [name for name in first if name]
+    if not (twice or blank) or table.num_rows < 2 or not names or any(map(looks_like_a_number, names)):
         return
     below = table.slice(1)
-    if _are_names([guess(name, below.column(place)) for place, name in enumerate(first)]):
-        alike = [number for number in twice if first[number - 1] == first[twice[0] - 1]]
-        raise DataError(
-            f"the header has one name for columns {', '.join(map(str, alike[:-1]))} and {alike[-1]}.",
-            hint="Give every column a name of its own; or say --no-header if the first line is a record.",
-            file=file,
-            line=1,
-            values=[first[alike[0] - 1]],
-        )
+    if not _are_names([guess(name, below.column(place)) for place, name in enumerate(first) if name]):
+        return
+    alike = [number for number in twice if first[number - 1] == first[twice[0] - 1]]
+    raise DataError(
+        f"the header has one name for columns {', '.join(map(str, alike[:-1]))} and {alike[-1]}."
+        if twice
+        else f"the header has no name for column {blank[0]}.",
+        hint="Give every column a name of its own; or say --no-header if the first line is a record.",
+        file=file,
+        line=1,
+        values=[first[alike[0] - 1]] if twice else [],
+    )
 
 
 def _tells(one: Guess) -> bool:
