@@ -66,22 +66,27 @@ class Guess:
     reads: ColumnType | None = None  # how values are read, also where the role needs no type
 
 
-def guess(name: str, column: pa.ChunkedArray, label: str | None = None) -> Guess:
-    """`label`: what the file says of the column in words; it is heard where the name says nothing."""
+def guess(name: str, column: pa.ChunkedArray, label: str | None = None, decimal: str | None = None) -> Guess:
+    """`label`: what the file says of the column in words; it is heard where the name says nothing.
+
+    `decimal`: what stands before fractions, if that is known.
+    """
     words = words_of(name)
     meaning = meaning_of(words)
     if label and meaning is None and not KEY.search(words):
-        made = _guess(name, column, words_of(label), meaning_of_label(label))
+        made = _guess(name, column, words_of(label), meaning_of_label(label), decimal)
         made.why = made.why.replace("by its name", "by its label").replace("the name", "the label")
     else:
-        made = _guess(name, column, words, meaning)
+        made = _guess(name, column, words, meaning, decimal)
     made.label = label
     return made
 
 
-def _guess(name: str, column: pa.ChunkedArray, words: str, meaning: Meaning | None) -> Guess:
+def _guess(
+    name: str, column: pa.ChunkedArray, words: str, meaning: Meaning | None, decimal: str | None = None
+) -> Guess:
     try:
-        profile = look_at(name, column, _meant(words, meaning))
+        profile = look_at(name, column, _meant(words, meaning), decimal)
     except DataError:
         return Guess(name, Role.IDENTIFIER, None, f"holds {column.type}, which cannot be generalized", Sure.DOUBTFUL)
     reading = reading_of(profile, words, meaning)

@@ -94,7 +94,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a job", KNOWN, Reads.CATEGORY),
-        r"job|profession|\bberuf|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
+        r"job|profession|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
     ),
     (
         Meaning("an employment", KNOWN, Reads.CATEGORY),
@@ -130,9 +130,9 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("money", SECRET, Reads.NUMBER),
-        r"income|einkommen|\beinkunfte|gehalt|\blohn|salar|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
+        r"income|einkommen|\beinkunfte|gehalt|\blohn|lohn\b|salar|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
         r"\brenda\b|rendimento|\bagi\b|\bdebt|schuld|\bdette|deuda|divida|\bloan|kredit|credit|wealth|vermogen|"
-        r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|\bloyer|alquiler|"
+        r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|miete\b|\bloyer|alquiler|"
         r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges|\bimporte|\bmontant|\bbetrag|\bamount|"
         r"\bvalor (?!p|n)\w+|rembours|reimburs|mortgage|hypothek|\bbeitrag|elternbeitrag|\bfee$|\bfees\b",
     ),
@@ -174,8 +174,8 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a place", KNOWN, Reads.CATEGORY),
-        r"\bcity|town|\bort\b|wohnort|\bstadt|gemeinde|kreis\b|\w+kreis$|bundesland|region|county|\bstate\b|distri|"
-        r"municip|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|herkunft|"
+        r"\bcity|town|\bort\b|(wohn|geburts|arbeits|heimat|dienst)ort|stadt\b|\bstadt|gemeinde|kreis\b|\w+kreis$|bundesland|region|county|\bstate\b|distri|"
+        r"municip|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|(geburts|heimat)land|herkunft|"
         r"\bplace|\bsite$|origin|\buf\b|estado\b|local(ity|idad|idade)|barrio|bairro|quartier|office|borough|court|"
         r"council",
     ),

@@ -165,8 +165,11 @@ def _nearly_all(form: re.Pattern[str], texts: Sequence[str]) -> bool:
     return sum(form.fullmatch(text) is not None for text in texts) > 0.9 * len(texts)
 
 
-def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING) -> Profile:
-    """What a column's values say; `meant`: what its name says. Raises DataError where they cannot be compared."""
+def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING, decimal: str | None = None) -> Profile:
+    """What a column's values say; `meant`: what its name says; `decimal`: the sign before fractions, if it is known.
+
+    Raises DataError where they cannot be compared.
+    """
     text = as_text(name, column, ("",))
     counted = pc.value_counts(text.drop_null())
     texts, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
@@ -175,11 +178,11 @@ def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING) -
     if len(words) == len(texts):
         words = []
     profile = _without(Profile(name, len(column), texts, counts, column.type, sorted(words)), words)
-    profile = replace(profile, form=_form(column, profile.texts), days=_days(column, profile.texts))
+    profile = replace(profile, form=_form(column, profile.texts, decimal), days=_days(column, profile.texts))
     if profile.is_date:
         return _missing(profile, no_days(profile.texts))
     if written and not profile.is_number:
-        return _with_mistakes(profile, text, meant)
+        return _with_mistakes(profile, text, meant, decimal)
     if not profile.is_whole:
         return profile
     whole = [round(number) for number in profile.numbers]
@@ -187,14 +190,14 @@ def look_at(name: str, column: pa.ChunkedArray, meant: Reads = Reads.ANYTHING) -
     return _missing(profile, [text for text, number in zip(profile.texts, whole, strict=True) if number in gone])
 
 
-def _with_mistakes(profile: Profile, column: pa.Array, meant: Reads) -> Profile:
+def _with_mistakes(profile: Profile, column: pa.Array, meant: Reads, decimal: str | None) -> Profile:
     """Dates or numbers, where all but a few cells are such: those are set apart, and named by their rows."""
     texts, counts = profile.texts, profile.counts
     forms = forms_of_most(texts)
     apart = set_apart(texts, counts, lambda text: reads(text, forms[0]), _most(meant, Reads.DATE)) if forms else None
     if apart is not None:
         return _set_apart(replace(profile, days=forms), column, apart)
-    for form in (POINT, *FORMS):
+    for form in _forms(decimal):
         fits = _is_number if form == POINT else form.fits
         apart = set_apart(texts, counts, fits, _most(meant, Reads.NUMBER))
         if apart is None:
@@ -228,18 +231,20 @@ def _without(profile: Profile, texts: Sequence[str]) -> Profile:
     return replace(profile, texts=[text for text, _ in kept], counts=[count for _, count in kept])
 
 
-def _form(column: pa.ChunkedArray, texts: Sequence[str]) -> NumberForm | None:
+def _form(column: pa.ChunkedArray, texts: Sequence[str], decimal: str | None) -> NumberForm | None:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         return POINT
     if not texts or pa.types.is_temporal(column.type) or pa.types.is_boolean(column.type):
         return None
-    some = texts[:TRIED]
-    if all(map(_is_number, some)) and all(map(_is_number, texts)):
-        return POINT
-    for form in FORMS:
-        if all(map(form.fits, some)) and all(map(form.fits, texts)):
+    for form in _forms(decimal):
+        fits = _is_number if form == POINT else form.fits
+        if all(map(fits, texts[:TRIED])) and all(map(fits, texts)):
             return form
     return None
+
+
+def _forms(decimal: str | None) -> list[NumberForm]:
+    return [form for form in (POINT, *FORMS) if decimal in (None, form.decimal)]
 
 
 def _is_number(text: str) -> bool:

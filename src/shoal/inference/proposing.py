@@ -15,12 +15,12 @@ from shoal.inference.days import differ_in_order, is_month_first
 from shoal.inference.missing import means_missing
 from shoal.inference.names import KEY, meaning_of, words_of
 from shoal.inference.proposal import Proposal
+from shoal.inference.thousands import settle_thousands
 from shoal.roles import ColumnType, Role
 from shoal.sources.csv_files import CsvFile, Expected
 from shoal.sources.encodings import UTF8, checked_encoding
 from shoal.sources.excel import ExcelFile
 from shoal.sources.normalize import looks_like_a_number, number_text
-from shoal.sources.numbers import NumberForm
 from shoal.sources.opening import Source, open_source
 from shoal.sources.statistics_files import StatisticsFile
 
@@ -45,6 +45,7 @@ def propose(
         raise DataError("the table has no records to learn from.", file=opened.file)
     labels = opened.labels if isinstance(opened, StatisticsFile) else {}
     guesses = [guess(name, table[name], labels.get(name)) for name in table.column_names]
+    settle_thousands(guesses, table)
     if isinstance(opened, StatisticsFile):
         _labelled_missing(guesses, opened)
     by_lines = isinstance(opened, CsvFile | ExcelFile)
@@ -60,7 +61,6 @@ def propose(
         _refuse_half_a_header(table, opened.file)
     _keep_one_key(guesses)
     _same_order_of_days(guesses)
-    _same_sign_for_fractions(guesses)
     if isinstance(source, str | Path) and opened.file:
         hierarchies_beside(Path(opened.file), guesses)
     return Proposal(
@@ -152,17 +152,3 @@ def _same_order_of_days(guesses: list[Guess]) -> None:
             if one.type == ColumnType.DATE:
                 one.sure = Sure.LIKELY
                 one.why = f"{one.why.partition(', and nothing shows')[0]}, in the order of the other dates"
-
-
-def _same_sign_for_fractions(guesses: list[Guess]) -> None:
-    """1.234 is a thousand and more in a table whose fractions have commas."""
-    if not any(one.decimal == "," for one in guesses):
-        return
-    form = NumberForm(",", ".")
-    for one in guesses:
-        profile = one.profile
-        if one.reads != ColumnType.NUMERIC or one.decimal is not None or one.thousands is not None or profile is None:
-            continue
-        if any("." in text for text in profile.texts) and profile.all_look(form.fits):
-            one.decimal, one.thousands, one.sure = ",", ".", Sure.DOUBTFUL
-            one.why += ", with points between thousands as the commas of other columns suggest"
