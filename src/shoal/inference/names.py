@@ -39,12 +39,12 @@ NAMES, KNOWN, SECRET = Role.IDENTIFIER, Role.QUASI_IDENTIFIER, Role.SENSITIVE
 MEANINGS: list[tuple[Meaning, str]] = [
     (
         Meaning("contact data", NAMES, certain=True),
-        r"e ?mail|courriel|correo|phone|telefon|telephone|telefono|\btel\b|\bmobile n|\bhandy|celular|\bfax\b|"
-        r"\burl\b|website|\bip( addr\w*)?$",
+        r"e ?mail|courriel|correo|phone|telefon|telephone|telefono|\btel\b|\bmobile n|\bhandy|celular|"
+        r"telemovel|\bmovil\b|\bfax\b|\burl\b|website|\bip( addr\w*)?$",
     ),
     (
         Meaning("an address", NAMES, certain=True),
-        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|domicil|anschrift|"
+        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|\bmorada|domicil|anschrift|"
         r"house n",
     ),
     (
@@ -58,7 +58,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     (
         Meaning("a date of birth", KNOWN, Reads.DATE),
         r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$|"
-        r"^((dt|d|f|data|fecha|date) )?(nasc|nac|naiss|geb)$",
+        r"^((dt|d|f|data|fecha|date) )?(nasc|nac|naiss|geb)$|\bnee? (le|en)\b|\bnacid|\bnascid",
     ),
     (
         Meaning("an age", KNOWN, Reads.NUMBER),
@@ -90,11 +90,11 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("free text", NAMES),
-        r"comment|remark|bemerkung|kommentar|observac|freitext|narrative|free ?text|\bnotes$|memo\b",
+        r"comment|remark|bemerkung|kommentar|observa[ct]|remarque|freitext|narrative|free ?text|\bnotes$|memo\b",
     ),
     (
         Meaning("a job", KNOWN, Reads.CATEGORY),
-        r"job|profession|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
+        r"job|profession|profiss|\bmetier|\boficio|\bpuesto|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
     ),
     (
         Meaning("an employment", KNOWN, Reads.CATEGORY),
@@ -130,7 +130,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("money", SECRET, Reads.NUMBER),
-        r"income|einkommen|\beinkunfte|gehalt|\blohn|lohn\b|salar|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
+        r"income|einkommen|\beinkunfte|gehalt|\blohn|lohn\b|salar|salaire|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
         r"\brenda\b|rendimento|\bagi\b|\bdebt|schuld|\bdette|deuda|divida|\bloan|kredit|credit|wealth|vermogen|"
         r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|miete\b|\bloyer|alquiler|"
         r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges|\bimporte|\bmontant|\bbetrag|\bamount|"
@@ -175,7 +175,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     (
         Meaning("a place", KNOWN, Reads.CATEGORY),
         r"\bcity|town|\bort\b|(wohn|geburts|arbeits|heimat|dienst)ort|stadt\b|\bstadt|gemeinde|kreis\b|\w+kreis$|bundesland|region|county|\bstate\b|distri|"
-        r"municip|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|(geburts|heimat)land|herkunft|"
+        r"municip|concelho|freguesia|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|(geburts|heimat)land|herkunft|"
         r"\bplace|\bsite$|origin|\buf\b|estado\b|local(ity|idad|idade)|barrio|bairro|quartier|office|borough|court|"
         r"council",
     ),
@@ -189,7 +189,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a part of the body", KNOWN, Reads.CATEGORY),
-        r"blood|\bhair|\beye|blutgruppe",
+        r"blood|\bhair|\beye|blutgruppe|sanguin|\bsangue",
     ),
     (
         Meaning("a household", KNOWN),

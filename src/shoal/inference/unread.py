@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 FEW = 0.1  # of the records: what may be mistakes where nothing but the values speaks for dates or numbers
 HALF = 0.5  # the same where the name speaks for them as well
+SOME = 200  # different values, of which half must read before the others are looked at
 ENOUGH = 5  # different values that read: fewer show nothing
 WORDS = 3  # different words for no value, at most
 LEAST = 0.1  # of the records have a value: an end that most do not know yet is a date all the same
@@ -33,6 +34,9 @@ def set_apart(
     texts: Sequence[str], counts: Sequence[int], reads: Callable[[str], object], most: float = FEW
 ) -> Apart | None:
     """The few texts that do not read; None where too many do not, so that the column is of another kind."""
+    some = texts[:SOME]
+    if 2 * sum(bool(reads(text)) for text in some) < len(some) - 2 * WORDS:
+        return None
     others = [(text, count) for text, count in zip(texts, counts, strict=True) if not reads(text)]
     if len(texts) - len(others) < ENOUGH:
         return None
