@@ -69,7 +69,7 @@ def test_values_say_how(values: list[str], label: str) -> None:
     assert label in Hierarchy.suggest(values).grow().labels
 
 
-@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=60))
+@given(st.lists(st.integers(-1000, 1000) | st.integers(2**60, 2**62), min_size=1, max_size=60))
 def test_intervals_hold_their_numbers(numbers: list[int]) -> None:
     for row in Hierarchy.suggest(numbers, by="widths", widths=[5, 10, 40]).rows():
         for label in row[1:-1]:
@@ -207,4 +207,9 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "[20..29] (10 values)" in done.stdout
     assert (tmp_path / "age.csv").read_text().startswith("20;[20..29];[20..39];*\n")
     assert run("hierarchy", "age", "--in", "t.csv", "-o", "age.csv", cwd=tmp_path).returncode == 2
+    (tmp_path / "empty.csv").write_text("id,age\n1,\n2,\n")
+    assert (
+        "empty.csv: column 'age': there are no values"
+        in run("hierarchy", "age", "--in", "empty.csv", cwd=tmp_path).stderr
+    )
     assert "no column 'shoe'" in run("hierarchy", "shoe", "--in", "t.csv", cwd=tmp_path).stderr

@@ -66,6 +66,7 @@ def test_what_is_proposed_refuses_those_cells_by_file_row_and_column(tmp_path: P
 def test_a_word_that_comes_again_means_no_value() -> None:
     guess = the_guess("ended", ["ongoing" if n % 3 else f"2020-01-{1 + n % 28:02d}" for n in range(90)])
     assert (guess.type, guess.missing, guess.profile.unread) == ("date", ["ongoing"], [])  # type: ignore[union-attr]
+    assert "a word that comes again among them is taken for no value" in guess.why
     marks = the_guess("x", ["absent" if n % 9 == 0 else f"{n / 7:.1f}" for n in range(90)])
     assert (marks.type, marks.missing) == ("numeric", ["absent"])
 

@@ -10,7 +10,7 @@ import typer
 import shoal
 from shoal.cli.files import Encoding, Sheet, file_path, files_of, table_place
 from shoal.cli.screen import AsJson, ShowValues, command, messages, plural, print_json, screen
-from shoal.errors import DataError, ParameterError, row_list
+from shoal.errors import DataError, HierarchyError, ParameterError, row_list
 from shoal.files import refuse_sources, refuse_vaults
 from shoal.hierarchies.building import WAYS
 from shoal.inference import Values, values_of
@@ -55,14 +55,19 @@ def hierarchy(
     Groups are named after values, so the tree shows some of them: it is for the holder's eyes.
     """
     found = values_of(data, column, missing=missing or (), encoding=encoding, sheet=sheet)
-    built = shoal.Hierarchy.suggest(
-        found.texts,
-        by=by,
-        widths=_widths(widths),
-        groups=groups,
-        order=_lines(order) if order else None,
-        type=found.type,
-    )
+    try:
+        built = shoal.Hierarchy.suggest(
+            found.texts,
+            by=by,
+            widths=_widths(widths),
+            groups=groups,
+            order=_lines(order) if order else None,
+            type=found.type,
+        )
+    except HierarchyError as error:
+        raise HierarchyError(
+            f"column {column!r}: {error.message}", hint=error.hint, file=found.file, values=error.sealed()
+        ) from None
     if output is not None:
         refuse_sources(output, files_of(data, *([order] if order else [])))
         refuse_vaults(output)

@@ -5,6 +5,7 @@ Each way to build one takes the different values of a column, with how often the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
@@ -19,6 +20,7 @@ from shoal.sources.normalize import looks_like_a_day, looks_like_a_number, numbe
 
 Rows = list[list[str]]
 FEW = 6  # values that need no groups
+WHOLE = re.compile(r"[+-]?[0-9]+")
 DAY_FORMS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%b-%Y")
 
 
@@ -79,7 +81,7 @@ def by_widths(wanted: Wanted) -> Rows:
     """Round widths that nest: 33 < [30..34] < [30..39] < *."""
     numbers = _numbers(wanted.values)
     widths = list(wanted.widths or _round_widths(np.array(list(numbers.values()))))
-    whole = all(float(number).is_integer() for number in (*numbers.values(), *widths))
+    whole = all(isinstance(number, int) or number.is_integer() for number in (*numbers.values(), *widths))
     return _sorted(
         [[value, *(_interval(number, width, whole) for width in widths), ROOT] for value, number in numbers.items()],
         numbers,
@@ -188,10 +190,11 @@ def _is_number(text: str) -> bool:
 
 
 def _numbers(values: Sequence[str]) -> dict[str, float]:
+    """Whole ones as they are: a float cannot tell long ones apart."""
     strange = [value for value in values if not _is_number(value)]
     if strange:
         raise HierarchyError(f"{len(strange)} of the {len(values)} values are not numbers.", values=strange)
-    return {value: float(value) for value in values}
+    return {value: int(value) if WHOLE.fullmatch(value) else float(value) for value in values}
 
 
 def _round_widths(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:
@@ -204,10 +207,11 @@ def _round_widths(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list
 
 
 def _interval(number: float, width: float, whole: bool) -> str:
+    if whole:
+        start = int(number) // int(width) * int(width)
+        return f"[{start}..{start + int(width) - 1}]"
     index = np.floor(number / width + 1e-12)
     low, high = float(f"{index * width:.12g}"), float(f"{(index + 1) * width:.12g}")
-    if whole:
-        return f"[{int(low)}..{int(high) - 1}]"
     return f"[{number_text(low)}..{number_text(high)})"
 
 

@@ -31,6 +31,7 @@ class Values:
 
     texts: list[str]
     guess: Guess
+    file: str | None  # that it was read from
 
     @property
     def type(self) -> ColumnType | None:
@@ -60,7 +61,7 @@ def values_of(
         data = opened.load([column])[column]
     unread = guess.profile.unread if guess.profile else []
     texts = _as_read(column, data, guess, ("", *proposal.missing, *guess.missing, *unread, *missing))
-    return Values([text for text in texts.to_pylist() if text is not None], guess)
+    return Values([text for text in texts.to_pylist() if text is not None], guess, opened.file)
 
 
 def _as_read(name: str, data: pa.ChunkedArray, guess: Guess, missing: tuple[str, ...]) -> pa.Array:
