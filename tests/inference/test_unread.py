@@ -63,12 +63,18 @@ def test_what_is_proposed_refuses_those_cells_by_file_row_and_column(tmp_path: P
     assert check_fit(path, shoal.Schema.load(tmp_path / "schema.toml")).columns[0].missing == 2
 
 
-def test_a_word_that_comes_again_means_no_value() -> None:
+def test_a_word_that_is_often_there_means_no_value() -> None:
     guess = the_guess("ended", ["ongoing" if n % 3 else f"2020-01-{1 + n % 28:02d}" for n in range(90)])
     assert (guess.type, guess.missing, guess.profile.unread) == ("date", ["ongoing"], [])  # type: ignore[union-attr]
-    assert "a word that comes again among them is taken for no value" in guess.why
+    assert "a word that is often there among them is taken for no value" in guess.why
     marks = the_guess("x", ["absent" if n % 9 == 0 else f"{n / 7:.1f}" for n in range(90)])
     assert (marks.type, marks.missing) == ("numeric", ["absent"])
+
+
+def test_a_name_in_a_wrong_cell_is_not_shown() -> None:
+    guess = the_guess("born", with_cells(DAYS, {7: SECRET, 20: SECRET}))
+    assert (guess.type, guess.missing) == ("date", [])
+    assert "2 cells do not read as a date (rows 7 and 20)" in str(guess.warning)
 
 
 @pytest.mark.parametrize("zero", ["00.00.0000", "0000-00-00", "99.99.9999", "9999-12-31"])

@@ -143,7 +143,7 @@ def _describe(made: Guess, profile: Profile) -> None:
             made.sure = Sure.DOUBTFUL
             made.why += ", and nothing shows whether the day or the month comes first"
     if made.type and any(not any(sign.isdigit() for sign in text) for text in profile.missing_numbers):
-        made.why += ", and a word that comes again among them is taken for no value"
+        made.why += ", and a word that is often there among them is taken for no value"
     if made.role == Role.QUASI_IDENTIFIER:
         if made.type == ColumnType.DATE:
             made.suggested_levels = CALENDAR

@@ -1,6 +1,6 @@
 """Columns in which most cells are dates or numbers, and a few are not: what those may be.
 
-A word that comes again and again among dates or numbers stands for no value (`ongoing`, `absent`), and so does a date
+A word that is often there among dates or numbers stands for no value (`ongoing`, `absent`), and so does a date
 of nothing but zeros. Whatever else does not read is somebody's mistake, and stays one: the proposal counts such cells
 and names their rows, and reading refuses them until they are mended or declared as missing.
 """
@@ -16,6 +16,8 @@ HALF = 0.5  # the same where the name speaks for them as well
 SOME = 200  # different values, of which half must read before the others are looked at
 ENOUGH = 5  # different values that read: fewer show nothing
 WORDS = 3  # different words for no value, at most
+# A word for no value is often there. One that is not may be a name in a wrong cell, and a schema shows what it says.
+OFTEN, OFTEN_SHARE = 5, 0.02
 LEAST = 0.1  # of the records have a value: an end that most do not know yet is a date all the same
 NO_DAY = re.compile(
     r"0+(?:[-./ ]0+)*|99[-./ ]?99[-./ ]?9999|9999[-./]?(?:99[-./]?99|12[-./]?31)(?:[T ]00:00(?::00(?:\.0+)?)?)?"
@@ -40,7 +42,8 @@ def set_apart(
     others = [(text, count) for text, count in zip(texts, counts, strict=True) if not reads(text)]
     if len(texts) - len(others) < ENOUGH:
         return None
-    words = [text for text, count in others if NO_DAY.fullmatch(text) or (count > 1 and _is_word(text))]
+    often = max(OFTEN, OFTEN_SHARE * sum(counts))
+    words = [text for text, count in others if NO_DAY.fullmatch(text) or (count >= often and _is_word(text))]
     if len(words) > WORDS:
         words = []
     unread = [(text, count) for text, count in others if text not in words]
