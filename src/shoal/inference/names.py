@@ -44,7 +44,8 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("an address", NAMES, certain=True),
-        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|\bmorada|domicil|anschrift|"
+        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|\bmorada|domicil|"
+        r"anschrift|"
         r"house n",
     ),
     (
@@ -94,7 +95,8 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a job", KNOWN, Reads.CATEGORY),
-        r"job|profession|profiss|\bmetier|\boficio|\bpuesto|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
+        r"job|profession|profiss|\bmetier|\boficio|\bpuesto|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|"
+        r"\bsoc\b|position$",
     ),
     (
         Meaning("an employment", KNOWN, Reads.CATEGORY),
@@ -114,11 +116,13 @@ MEANINGS: list[tuple[Meaning, str]] = [
         r"diagnos|disease|\bill\b|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|"
         r"\bcie ?10|\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|"
         r"medikament|medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|minusval|deficien|invalid|"
-        r"pregnan|schwanger|gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|entlassungsg|"
+        r"pregnan|schwanger|gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|"
+        r"entlassungsg|"
         r"outcome|evoluc|\bmort(?!g)|death|\bdth|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|intoleran|unvertrag|"
         r"\bsmok|rauch|\bfum(a|e)|alco[ho]?ol|alkohol|mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|"
         r"complicat|\bdrg\b|incapaci|diabet|asthma|stroke|hlth|\bhealth\b(?! (insur|region|board|authority|plan|cent))|"
-        r"\bsante\b|\bsalud\b|\bsaude\b|gesundheit|\bblind(ness)?\b|\bdeaf|\bsurd|\bsord|cegueira|ceguera|taubheit|gehorlos|"
+        r"\bsante\b|\bsalud\b|\bsaude\b|gesundheit|\bblind(ness)?\b|\bdeaf|\bsurd|\bsord|cegueira|ceguera|taubheit|"
+        r"gehorlos|"
         r"adverse|\bae ?(term|decod|sev|ser|out)|\bmh ?(term|decod)|injur|verletz|\bblessure|lesion|severity|"
         r"gravedad|gravidade|gravite|schweregrad",
     ),
@@ -130,7 +134,8 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("money", SECRET, Reads.NUMBER),
-        r"income|einkommen|\beinkunfte|gehalt|\blohn|lohn\b|salar|salaire|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
+        r"income|einkommen|\beinkunfte|gehalt|vergutung|entgelt|honorar|besoldung|\blohn|lohn\b|"
+        r"salar|salaire|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
         r"\brenda\b|rendimento|\bagi\b|\bdebt|schuld|\bdette|deuda|divida|\bloan|kredit|credit|wealth|vermogen|"
         r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|miete\b|\bloyer|alquiler|"
         r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges|\bimporte|\bmontant|\bbetrag|\bamount|"
@@ -174,8 +179,10 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a place", KNOWN, Reads.CATEGORY),
-        r"\bcity|town|\bort\b|(wohn|geburts|arbeits|heimat|dienst)ort|stadt\b|\bstadt|gemeinde|kreis\b|\w+kreis$|bundesland|region|county|\bstate\b|distri|"
-        r"municip|concelho|freguesia|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|(geburts|heimat)land|herkunft|"
+        r"\bcity|town|\bort\b|(wohn|geburts|arbeits|heimat|dienst)ort|stadt\b|\bstadt|gemeinde|kreis\b|\w+kreis$|"
+        r"bundesland|region|county|\bstate\b|distri|"
+        r"municip|concelho|freguesia|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|"
+        r"\bland$|(geburts|heimat)land|herkunft|"
         r"\bplace|\bsite$|origin|\buf\b|estado\b|local(ity|idad|idade)|barrio|bairro|quartier|office|borough|court|"
         r"council",
     ),
@@ -221,11 +228,13 @@ CODED = re.compile(
 # A number that is given to something (`num_beneficiario`), where its values are too long to be counts.
 NUMBER_OF = re.compile(r"^(num|numero|number|nummer|nr|no|n) \w+|\w+(nummer|nr)$|\b(num|numero|number|nummer|nr|no)$")
 KEY = re.compile(
-    r"\b(id|key|nr|no|num|number|nummer|numero|ref|reference|uuid|guid|code|codigo|kennung|idx)$|^(id|key|uuid|guid|nu)\b|"
+    r"\b(id|key|nr|no|num|number|nummer|numero|ref|reference|uuid|guid|code|codigo|kennung|idx)$|"
+    r"^(id|key|uuid|guid|nu)\b|"
     r"\b\w{0,4}id$|\w+(nummer|nr|uuid|guid)$|(person|patient|record|case|member|fall|caso) ?(id|no|nr|num|ref)\b"
 )
 PERSON = re.compile(
-    r"person|patient|pasiente|paciente|member|mitglied|subject|proband|teilnehmer|employee|mitarbeiter|student|alumno|aluno|"
+    r"person|patient|pasiente|paciente|member|mitglied|subject|proband|teilnehmer|employee|mitarbeiter|student|"
+    r"alumno|aluno|"
     r"versichert|client|kunde|citizen|individu|beneficiar|\bpid\b|\bassure|usager|adherent|eleve|salarie|socio|"
     r"asegurad|segurad|contribu|respond"
 )
