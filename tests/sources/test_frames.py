@@ -77,3 +77,11 @@ def test_a_dict_is_a_schema() -> None:
     assert whole.columns["age"].decimal == ","
     with pytest.raises(shoal.SchemaError, match="must be a table of fields"):
         shoal.Schema.load({"columns": {"role": "key"}, "age": 7})
+
+
+def test_a_dict_is_a_schema_for_a_vault_as_well() -> None:
+    people = {"id": ["a", "b", "c", "d"], "age": [30, 31, 40, 41]}
+    with shoal.Vault.create(":memory:", SCHEMA, k=2, data=people, method="mondrian") as vault:
+        assert vault.rebase(schema={**SCHEMA, "age": {**SCHEMA["age"], "levels": [5, 10]}}).epoch == 2
+        assert vault.change_schema({**SCHEMA, "age": {**SCHEMA["age"], "weight": 2}}) is not None
+        assert vault.schema.columns["age"].weight == 2
