@@ -78,7 +78,7 @@ class Comparison:
 
 def compare(
     data: object,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Mapping[str, object],
     *,
     k: int | Iterable[int],
     methods: str | Iterable[str] | None = None,

@@ -11,6 +11,9 @@ from contextvars import ContextVar
 class Progress:
     """Receives what long work reports. This one says nothing; subclass it to show something."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"  # `help` shows it among the defaults, where an address says nothing
+
     @staticmethod
     def shown() -> Progress:
         """One that shows a bar: on the page of a notebook, or in a terminal."""

@@ -224,3 +224,12 @@ def test_a_missing_schema_names_what_proposes_one(tmp_path: Path) -> None:
     done = run("anonymize", "t.csv", "-k", "2", "-o", "r.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "shoal schema infer TABLE" in " ".join(done.stderr.split())
+
+
+def test_names_of_columns_are_not_broken_in_two(tmp_path: Path) -> None:
+    name = "a_long_name_of_a_column_as_there_are"
+    (tmp_path / "t.csv").write_text(f"{name},zip\n" + "".join(f"{n % 3},1{n % 9}00{n}\n" for n in range(9)))
+    columns = f'[columns.{name}]\nrole = "quasi-identifier"\ntype = "categorical"\n'
+    (tmp_path / "s.toml").write_text(columns + '[columns.zip]\nrole = "quasi-identifier"\ntype = "prefix"\n')
+    shown = run("schema", "check", "s.toml", "t.csv", cwd=tmp_path).stdout
+    assert f"│ {name} │" in shown

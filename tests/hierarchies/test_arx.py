@@ -55,6 +55,25 @@ def test_a_missing_last_level_is_added() -> None:
     assert tree.height == 2
 
 
+@pytest.mark.parametrize("sign", [";", ","])
+def test_rounding_without_a_last_level_has_both(sign: str, tmp_path: Path) -> None:
+    rows = ["-114.61;-114.6;-115", "-114.6;-114.6;-115", "-115.02;-115.0;-115", "-115;-115.0;-115",
+            "33.9;33.9;34", "34;34.0;34", "33.94;33.9;34"]  # fmt: skip
+    path = tmp_path / "lon.csv"
+    path.write_text("\n".join(rows).replace(";", sign) + "\n")
+    tree = Hierarchy.tree(path).grow()
+    assert sorted(tree.leaves) == sorted(row.split(";")[0] for row in rows)
+    assert tree.labels[0] == "*"
+    assert tree.height == 3
+    assert {"-114.6 (level 1)", "-115 (level 2)", "33.9 (level 1)", "34 (level 2)"} <= set(tree.labels)
+    assert len(set(tree.labels)) == len(tree.labels)
+
+
+def test_a_chain_is_no_rounding() -> None:
+    with pytest.raises(shoal.HierarchyError):
+        Hierarchy.tree([("USA", "America"), ("America", "World"), ("Kenya", "Africa")])
+
+
 def test_several_last_levels_are_one() -> None:
     several = Hierarchy.tree([("a", "X", "*", "*"), ("b", "Y", "*", "*"), ("*", "*", "*", "*")]).grow()
     assert several.height == 2

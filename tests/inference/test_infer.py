@@ -37,6 +37,30 @@ def guessed(name: str, values: list[object]) -> str:
         ("geboren_am", ["31.12.50", "01.02.60", "13.05.71"] * 20, "quasi-identifier date"),
         ("icd", ["I21.4", "E11.9", "J18.9"] * 20, "sensitive"),
         ("diagnose_code", ["I21.4", "E11.9", "J18.9"] * 20, "sensitive"),
+        ("dx1", ["E119", "I10", "J449", "M545", "C509"] * 12, "sensitive"),
+        ("hauptdiagnose", ["E119", "I219", "J449"] * 20, "sensitive"),
+        ("room", ["A101", "B204", "C310", "D405"] * 15, "quasi-identifier categorical"),
+        ("via", ["Calle Mayor 3", "Avenida del Sol 12", "Plaza Nueva 1"] * 20, "identifier"),
+        ("wo", ["Hauptstraße 5", "Am Weg 12a", "Lindenallee 7, 10115 Berlin"] * 20, "identifier"),
+        ("where", ["221B Baker Street", "10 Downing Street", "4 Privet Drive"] * 20, "identifier"),
+        ("where", ["Wall Street", "Abbey Road", "Penny Lane"] * 20, "quasi-identifier categorical"),
+        ("heure", [f"{n % 24:02d}:{n % 60:02d}" for n in range(60)], "quasi-identifier prefix"),
+        ("num_assure", [f"A{5000 + n // 2}" for n in range(80)], "person"),
+        ("num_children", [n % 4 for n in range(80)], "quasi-identifier numeric"),
+        ("num_beneficiario", [110_100_000 + 17 * n for n in range(80)], "key"),
+        ("sheet", [f"HP{1000 + n // 3}" for n in range(80)], "identifier"),
+        ("mileage", [2000 + 97 * n for n in range(90)] + [2000], "quasi-identifier numeric"),
+        ("in_town", [0, 1] * 30, "quasi-identifier categorical"),
+        ("siteid", [100, 101, 102, 103] * 20, "quasi-identifier prefix"),
+        ("income", [1, 2, 3, 4, 5, 6, 7, 8] * 10, "sensitive"),
+        ("household", [1, 2, 3, 4, 5] * 12, "quasi-identifier numeric"),
+        ("household_type", [1, 2, 3, 4, 5] * 12, "quasi-identifier categorical"),
+        ("Né le", ["31/12/50", "01/02/60", "13/05/71"] * 20, "quasi-identifier date"),
+        ("Métier", ["médecin", "ouvrier", "cadre"] * 20, "quasi-identifier categorical"),
+        ("Salaire annuel", ["24 968", "35 326", "19 000"] * 20, "sensitive numeric"),
+        ("Bruttolohn", ["2468", "3326", "1900"] * 20, "sensitive numeric"),
+        ("Telemóvel", ["912", "913", "914"] * 20, "identifier"),
+        ("ill", ["flu", "gout", "none"] * 20, "sensitive"),
         ("einkommen", ["1.234,50", "2.000,00", "999,99"] * 20, "sensitive numeric"),
         ("anything", [f"{number}@example.org" for number in range(60)], "identifier"),
         ("nb_enfants", [0, 1, 2, 3] * 15, "quasi-identifier numeric"),
@@ -112,6 +136,27 @@ def test_how_identifying_columns_and_pairs_are(tmp_path: Path) -> None:
     shown = run("schema", "infer", "t.csv", "--explain", cwd=tmp_path).stdout
     assert "Ulm" not in shown
     assert "%" in shown
+
+
+def test_what_is_missing_identifies_nobody(tmp_path: Path) -> None:
+    rows = [f"{n},{30 + n % 5},{'unknown' if n == 3 else 'fm'[n % 2]},{-9 if n == 7 else 1 + n % 3}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("lab_value,age,sex,children\n" + "\n".join(rows) + "\n")
+    facts = json.loads(run("schema", "infer", "t.csv", "--explain", "--json", cwd=tmp_path).stdout)
+    found = {tuple(sorted(one["columns"])): one for one in facts["identifying"]}
+    assert found[("sex",)]["different"] == 2
+    assert found[("children",)]["different"] == 3
+    assert (found[("sex",)]["alone"], found[("children",)]["alone"]) == (0, 0)
+
+
+def test_pairs_that_say_nothing_new_are_not_shown(tmp_path: Path) -> None:
+    moments = [f"2024-01-{1 + n % 28:02d} 10:{n:02d}:00" for n in range(60)]
+    rows = [f"{moment},{30 + n % 5},{'fm'[n % 2]},x" for n, moment in enumerate(moments)]
+    (tmp_path / "t.csv").write_text("created,age,sex,kind\n" + "\n".join([*rows, f"{moments[0]},99,f,x"]) + "\n")
+    facts = json.loads(run("schema", "infer", "t.csv", "--explain", "--json", cwd=tmp_path).stdout)
+    found = [tuple(one["columns"]) for one in facts["identifying"]]
+    assert ("created",) in found
+    assert not any("created" in pair for pair in found if len(pair) == 2)  # alone it singles out everybody
+    assert not any("kind" in pair for pair in found if len(pair) == 2)  # a constant adds nothing
 
 
 def test_questions_are_asked_in_a_terminal(tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ def test_help_names_every_option_method_and_measure() -> None:
 def test_short_views_for_notebooks() -> None:
     release = anonymized()
     verdict = shoal.verify(release.table, shoal.Schema.load(SCHEMA), 2)
-    comparison = shoal.compare(TABLE, SCHEMA, k=2, methods=["mondrian"])  # type: ignore[arg-type]
-    with shoal.Vault.create(":memory:", SCHEMA, k=2, data=TABLE, method="mondrian") as vault:  # type: ignore[arg-type]
+    comparison = shoal.compare(TABLE, SCHEMA, k=2, methods=["mondrian"])
+    with shoal.Vault.create(":memory:", SCHEMA, k=2, data=TABLE, method="mondrian") as vault:
         vault.publish()
         changed = vault.insert([{"id": "x", "name": "y", "age": 20, "ill": "flu"}])
         vault.publish(accept_findings=True)

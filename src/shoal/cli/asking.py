@@ -20,7 +20,8 @@ def ask_about(guesses: Sequence[Guess]) -> None:
         screen.print("Nothing is doubtful.")
     for done, guess in enumerate(guesses, start=1):
         values = plural(guess.profile.distinct, "different value") if guess.profile else "values of its own kind"
-        screen.print(f"{done} of {len(guesses)}: column {guess.name!r}, {values}.", markup=False)
+        label = f" ({guess.label})" if guess.label else ""
+        screen.print(f"{done} of {len(guesses)}: column {guess.name!r}{label}, {values}.", markup=False)
         screen.print(f"  {guess.role}: {guess.why}", markup=False)
         role = Role(_answer("role", str(guess.role), [str(role) for role in Role]))
         needs_type = role == Role.QUASI_IDENTIFIER and guess.profile is not None
@@ -55,6 +56,7 @@ def _decide(guess: Guess, role: Role, kind: ColumnType | None) -> None:
         guess.why = "decided by whoever was asked"
         if kind != guess.type:
             guess.suggested_levels = CALENDAR if kind == ColumnType.DATE else None
+        if kind != guess.reads:
             guess.format = guess.decimal = guess.thousands = None
         if role != Role.QUASI_IDENTIFIER:
             guess.suggested_levels = guess.hierarchy = None

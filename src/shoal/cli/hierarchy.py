@@ -9,12 +9,13 @@ import typer
 
 import shoal
 from shoal.cli.files import Encoding, Sheet, file_path, files_of, table_place
-from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
-from shoal.errors import DataError, ParameterError
+from shoal.cli.screen import AsJson, ShowValues, command, messages, plural, print_json, screen
+from shoal.errors import DataError, HierarchyError, ParameterError, row_list
 from shoal.files import refuse_sources, refuse_vaults
 from shoal.hierarchies.building import WAYS
-from shoal.inference.missing import means_missing
-from shoal.sources.normalize import as_text
+from shoal.inference import Values, values_of
+from shoal.roles import ColumnType
+from shoal.toml_text import value_in_toml
 
 
 @command
@@ -53,28 +54,47 @@ def hierarchy(
 
     Groups are named after values, so the tree shows some of them: it is for the holder's eyes.
     """
-    table = shoal.read(data, encoding=encoding, sheet=sheet)
-    if column not in table.column_names:
-        raise DataError(
-            f"the table has no column {column!r}.", file=str(data) if files_of(data) else None, column=column
+    found = values_of(data, column, missing=missing or (), encoding=encoding, sheet=sheet)
+    try:
+        built = shoal.Hierarchy.suggest(
+            found.texts,
+            by=by,
+            widths=_widths(widths),
+            groups=groups,
+            order=_lines(order) if order else None,
+            type=found.type,
         )
-    texts = as_text(column, table[column], tuple(missing or ()))
-    values = [text for text in texts.to_pylist() if text is not None and not means_missing(text)]
-    built = shoal.Hierarchy.suggest(
-        values, by=by, widths=_widths(widths), groups=groups, order=_lines(order) if order else None
-    )
+    except HierarchyError as error:
+        raise HierarchyError(
+            f"column {column!r}: {error.message}", hint=error.hint, file=found.file, values=error.sealed()
+        ) from None
     if output is not None:
         refuse_sources(output, files_of(data, *([order] if order else [])))
         refuse_vaults(output)
         built.save(output, force=force)
     rows = built.rows()
     if as_json:
-        print_json({"values": len(rows), "levels": max(map(len, rows)), "output": str(output) if output else None})
+        facts = {"values": len(rows), "levels": max(map(len, rows)), "type": str(found.type)}
+        print_json({**facts, "output": str(output) if output else None})
         return
     for line in built.show(leaves=show_values).split("\n"):
         screen.print(line, markup=False, soft_wrap=True)
     if output is not None:
         screen.print(f"Written: {output}, {plural(len(rows), 'value')}.", markup=False, soft_wrap=True)
+        screen.print(f"In the schema: {_entries(found, output)}.", markup=False, soft_wrap=True)
+    if found.guess.profile and found.guess.profile.unread:
+        rows_left = row_list(found.guess.profile.unread_rows)
+        kind = "dates" if found.type == ColumnType.DATE else "numbers"
+        messages.print(f"Warning: {column}: left out, for they do not read as {kind}: {rows_left}.", markup=False)
+
+
+def _entries(found: Values, output: Path) -> str:
+    """What the schema says of a column with this hierarchy, so that its values are read as the file lists them."""
+    guess, kind = found.guess, found.type
+    listed = kind if kind in (ColumnType.DATE, ColumnType.NUMERIC) else ColumnType.CATEGORICAL
+    form = {"type": str(listed), "format": guess.format, "decimal": guess.decimal, "thousands": guess.thousands}
+    given = {**form, "missing": guess.missing, "hierarchy": output.name}
+    return ", ".join(f"{name} = {value_in_toml(value)}" for name, value in given.items() if value)
 
 
 def _widths(given: str | None) -> list[float] | None:

@@ -20,6 +20,8 @@ from shoal.fit import check_fit
 from shoal.inference import Identifying, Proposal, identifying, propose
 from shoal.schema_toml import schema_toml
 
+LONGEST_NAME = 40  # that is not broken in two in a table of 80 characters
+
 
 class SchemaCommands(TyperGroup):
     """`shoal schema VAULT` is `shoal schema show VAULT`."""
@@ -89,7 +91,7 @@ def infer(
     if explain:
         _show(found)
     for warning in proposal.warnings:
-        messages.print(f"Warning: {warning}.", markup=False)
+        messages.print(f"Warning: {warning}{'' if warning.endswith('?') else '.'}", markup=False)
 
 
 def _identifying(
@@ -97,8 +99,8 @@ def _identifying(
 ) -> list[Identifying]:
     """Of what would be published; an identifier identifies anyway."""
     roles = (shoal.Role.QUASI_IDENTIFIER, shoal.Role.SENSITIVE, shoal.Role.INSENSITIVE)
-    names = [guess.name for guess in proposal.guesses if guess.role in roles]
-    return identifying(data, names, ("", *proposal.missing), header=header, encoding=encoding, sheet=sheet)
+    missing = {guess.name: [*proposal.missing, *guess.missing] for guess in proposal.guesses if guess.role in roles}
+    return identifying(data, missing, header=header, encoding=encoding, sheet=sheet)
 
 
 def _print_facts(proposal: Proposal, found: list[Identifying], output: Path | None) -> None:
@@ -118,7 +120,8 @@ def _print_facts(proposal: Proposal, found: list[Identifying], output: Path | No
 
 
 def _show(found: list[Identifying]) -> None:
-    table = Table(title="How identifying: records that are the only ones with their values", title_justify="left")
+    screen.print("How identifying: records that are the only ones with their values. What is missing is none.")
+    table = Table()  # a title would be wrapped to the width of the table
     table.add_column("columns", overflow="fold")
     for heading in ("different", "alone", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -143,8 +146,10 @@ def check(
         print_json(fit.facts())
         return
     counted = f"{plural(fit.records, 'record')}, {plural(len(fit.columns), 'quasi-identifier')}"
-    table = Table(title=counted, title_justify="left")
-    for heading in ("column", "type", "missing", "levels: different labels, from the values to the root"):
+    screen.print(f"{counted}. Levels: how many different labels, from the values to the root.", soft_wrap=True)
+    table = Table()
+    table.add_column("column", overflow="fold", min_width=min(LONGEST_NAME, max(len(one.name) for one in fit.columns)))
+    for heading in ("type", "missing", "levels"):
         table.add_column(heading, overflow="fold")
     for column in fit.columns:
         levels = " < ".join(number(count) for count in column.levels)

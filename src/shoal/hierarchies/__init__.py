@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +16,12 @@ from pathlib import Path
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import HierarchyError, InternalError, OutputError
 from shoal.files import write_text
-from shoal.hierarchies.building import Wanted, rows_for
+from shoal.hierarchies.asked import asked
+from shoal.hierarchies.building import rows_for
 from shoal.hierarchies.computed import DateLevels, IntervalLevels, PrefixLevels
 from shoal.hierarchies.declared import DeclaredTree, FlatValues, from_csv, from_nested, from_paths
 from shoal.hierarchies.drawing import drawn
 from shoal.hierarchies.tree import ROOT, Tree
-from shoal.sources.gathering import text_of
 
 
 @dataclass(frozen=True)
@@ -73,14 +72,16 @@ class Hierarchy:
         by: str | None = None,
         widths: Sequence[float] | None = None,
         groups: int | None = None,
-        order: Sequence[str] | None = None,
+        order: Sequence[object] | None = None,
+        type: str | None = None,
     ) -> Hierarchy:
         """A tree for the values of a column, which may repeat: how often each occurs plays a part.
 
         `by` says how; unsaid, the values do: "widths" (round ones, or those in `widths`), "quantiles" (`groups` of
         about equally many records), "rounding", "dates", "prefix", "suffix", "order" (neighbours in the list
         `order`), "frequency" (the `groups` most frequent values, others as `other`), "icd-10", "nuts", or "countries"
-        (by UN region and continent; needs `shoal[countries]`).
+        (by UN region and continent; needs `shoal[countries]`). `type` says what the values are where that is known:
+        numbers of a "categorical" column are codes, and get no intervals.
 
         >>> print(Hierarchy.suggest([21, 24, 25, 38, 40, 41, 55, 58], widths=[10, 20]).show())
         * (8 values)
@@ -91,8 +92,7 @@ class Hierarchy:
             ├── [40..49] (2 values)
             └── [50..59] (2 values)
         """
-        counts = Counter(text for text in map(text_of, values) if text is not None and text.strip())
-        _, rows = rows_for(by, Wanted(counts, widths, groups, order))
+        _, rows = rows_for(by, asked(values, widths=widths, groups=groups, order=order, type=type))
         return cls(from_paths(rows))
 
     def rows(self) -> list[list[str]]:

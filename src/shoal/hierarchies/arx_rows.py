@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from shoal.hierarchies.tree import ROOT
+from shoal.sources.normalize import looks_like_a_number
 
 Row = tuple[int, list[str]]
 
@@ -30,11 +31,15 @@ def as_arx_writes(rows: Iterable[tuple[int, Sequence[str]]]) -> list[Row]:
 
 
 def _with_a_root(rows: list[Row]) -> list[Row]:
+    """Rows with `*` at their end, where that level is missing.
+
+    A row may end in another row's value only where rounding does so: that value is rounded to itself.
+    """
     several = len({cells[-1] for _, cells in rows}) > 1
-    leaves = {cells[0] for _, cells in rows}
+    tops = {cells[0]: cells[-1] for _, cells in rows}
     whole = all(len(cells) > 1 for _, cells in rows) and _rectangular(rows)
     lacking = several and whole and not any(ROOT in cells for _, cells in rows)
-    if not lacking or any(cells[-1] in leaves and cells[-1] != cells[0] for _, cells in rows):
+    if not lacking or any(tops.get(top, top) != top for top in tops.values()):
         return rows
     return [(number, [*cells, ROOT]) for number, cells in rows]
 
@@ -44,15 +49,32 @@ def _named_apart(rows: list[Row]) -> list[Row]:
     if not rows or not _rectangular(rows):
         return rows
     height = len(rows[0][1])
+    members: dict[tuple[int, str], set[str]] = {}
+    for _, cells in rows:
+        for level, label in enumerate(cells):
+            members.setdefault((level, label), set()).add(cells[0])
     clashing: set[tuple[int, str]] = set()
-    for level in range(1, height):
-        below: dict[str, set[str]] = {}
-        for _, cells in rows:
-            below.setdefault(cells[level], set()).add(cells[level - 1])
-        clashing |= {(level, label) for label, inside in below.items() if label in inside and len(inside) > 1}
+    for _, cells in rows:
+        for level in range(1, height):
+            label = cells[level]
+            lower = _same_below(cells, level)
+            repeated = lower == level - 1 and members[lower, label] == members[level, label]
+            if lower is not None and not repeated:
+                clashing.add((level, label))
     if not clashing:
         return rows
     return [(number, [_renamed(cells, level, clashing) for level in range(height)]) for number, cells in rows]
+
+
+def _same_below(cells: list[str], level: int) -> int | None:
+    """The next lower level with the same label; between may be other spellings of that number: -115, -115.0, -115."""
+    for lower in range(level - 1, -1, -1):
+        if cells[lower] == cells[level]:
+            return lower
+        numbers = looks_like_a_number(cells[lower]) and looks_like_a_number(cells[level])
+        if not numbers or float(cells[lower]) != float(cells[level]):
+            return None
+    return None
 
 
 def _renamed(cells: list[str], level: int, clashing: set[tuple[int, str]]) -> str:

@@ -5,43 +5,27 @@ Each way to build one takes the different values of a column, with how often the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 
 import numpy as np
 
 from shoal.errors import HierarchyError, ParameterError, one_of
-from shoal.hierarchies.codes import are_countries, country_rows, icd_rows, is_icd, is_nuts, nuts_rows
+from shoal.hierarchies.asked import Wanted
+from shoal.hierarchies.codes import are_countries, country_rows, icd_rows, is_nuts, looks_like_icd, nuts_rows
 from shoal.hierarchies.tree import ROOT
+from shoal.roles import ColumnType
 from shoal.sources.normalize import looks_like_a_day, looks_like_a_number, number_text, parse_day
 
 Rows = list[list[str]]
 FEW = 6  # values that need no groups
+WHOLE = re.compile(r"[+-]?[0-9]+")
 DAY_FORMS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%b-%Y")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What somebody asks of a hierarchy. `counts`: how often each value occurs."""
-
-    counts: Mapping[str, int]
-    widths: Sequence[float] | None = None
-    groups: int | None = None
-    order: Sequence[str] | None = None
-
-    @property
-    def values(self) -> list[str]:
-        return list(self.counts)
 
 
 def rows_for(by: str | None, wanted: Wanted) -> tuple[str, Rows]:
     """The rows, and by which way they were made. None: the one that the values suggest."""
-    if not wanted.counts:
-        raise HierarchyError("there are no values to build a hierarchy for.")
-    if ROOT in wanted.counts:
-        raise HierarchyError(f"{ROOT!r} stands for every value and cannot be a value. Rename it.")
     by = by or suggested(wanted)
     if by not in WAYS:
         raise ParameterError(one_of("the way to build a hierarchy", by, WAYS))
@@ -49,10 +33,19 @@ def rows_for(by: str | None, wanted: Wanted) -> tuple[str, Rows]:
 
 
 def suggested(wanted: Wanted) -> str:
-    """What the values look like."""
-    values = wanted.values
+    """What the type says, or else what the values look like."""
     if wanted.order is not None:
         return "order"
+    if wanted.widths is not None or wanted.type == ColumnType.NUMERIC:
+        return "widths" if wanted.widths is not None or len(wanted.counts) > FEW else "frequency"
+    if wanted.type == ColumnType.DATE:
+        return "dates"
+    if wanted.type is not None:
+        return _system(wanted.values) or ("prefix" if wanted.type == ColumnType.PREFIX else _names(wanted.values))
+    return _by_looks(wanted.values)
+
+
+def _by_looks(values: Sequence[str]) -> str:
     if all(value.isdigit() and len(value) == len(values[0]) for value in values) and any(
         len(value) > 2 and value.startswith("0") for value in values
     ):
@@ -60,15 +53,27 @@ def suggested(wanted: Wanted) -> str:
     if len(values) <= FEW and all(value.isdigit() and len(value) == len(values[0]) > 3 for value in values):
         return "prefix"  # a few long numbers of one length are codes: 47906, 47907
     if all(map(_is_number, values)):
-        return "widths" if wanted.widths is not None or len(values) > FEW else "frequency"
+        return "widths" if len(values) > FEW else "frequency"
     if _form_of_days(values) is not False:
         return "dates"
-    if is_icd(values) and any("." in value for value in values):
-        return "icd-10"
-    if is_nuts(values) and any(value[2:].isalnum() and any(map(str.isdigit, value)) for value in values):
-        return "nuts"
+    system = _system(values)
+    if system is not None:
+        return system
     if len({len(value) for value in values}) == 1 and any(any(map(str.isdigit, value)) for value in values):
         return "prefix"
+    return _names(values)
+
+
+def _system(values: Sequence[str]) -> str | None:
+    """The system of codes that they are of, by their structure."""
+    if looks_like_icd(values):
+        return "icd-10"
+    if is_nuts(values) and any(any(map(str.isdigit, value)) for value in values):
+        return "nuts"
+    return None
+
+
+def _names(values: Sequence[str]) -> str:
     return "countries" if are_countries(values) else "frequency"
 
 
@@ -76,10 +81,7 @@ def by_widths(wanted: Wanted) -> Rows:
     """Round widths that nest: 33 < [30..34] < [30..39] < *."""
     numbers = _numbers(wanted.values)
     widths = list(wanted.widths or _round_widths(np.array(list(numbers.values()))))
-    nested = all(wide > narrow and abs(wide / narrow % 1) < 1e-9 for narrow, wide in pairwise(widths))
-    if not nested or any(not width > 0 for width in widths):
-        raise ParameterError(f"widths must be positive and each a multiple of the one before. Got {widths} instead.")
-    whole = all(float(number).is_integer() for number in (*numbers.values(), *widths))
+    whole = all(isinstance(number, int) or number.is_integer() for number in (*numbers.values(), *widths))
     return _sorted(
         [[value, *(_interval(number, width, whole) for width in widths), ROOT] for value, number in numbers.items()],
         numbers,
@@ -188,10 +190,11 @@ def _is_number(text: str) -> bool:
 
 
 def _numbers(values: Sequence[str]) -> dict[str, float]:
+    """Whole ones as they are: a float cannot tell long ones apart."""
     strange = [value for value in values if not _is_number(value)]
     if strange:
         raise HierarchyError(f"{len(strange)} of the {len(values)} values are not numbers.", values=strange)
-    return {value: float(value) for value in values}
+    return {value: int(value) if WHOLE.fullmatch(value) else float(value) for value in values}
 
 
 def _round_widths(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:
@@ -204,10 +207,11 @@ def _round_widths(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list
 
 
 def _interval(number: float, width: float, whole: bool) -> str:
+    if whole:
+        start = int(number) // int(width) * int(width)
+        return f"[{start}..{start + int(width) - 1}]"
     index = np.floor(number / width + 1e-12)
     low, high = float(f"{index * width:.12g}"), float(f"{(index + 1) * width:.12g}")
-    if whole:
-        return f"[{int(low)}..{int(high) - 1}]"
     return f"[{number_text(low)}..{number_text(high)})"
 
 

@@ -15,6 +15,11 @@ from shoal.hierarchies.tree import ROOT
 from shoal.sources.extras import needed
 
 ICD = re.compile(r"([A-Z])(\d)([0-9A-Z])(?:\.?([0-9A-Z]{1,4}))?")
+# As they are written: with a dot or without. What follows three characters are digits and X, and perhaps a letter:
+# M11AE is a postcode.
+WRITTEN_ICD = re.compile(r"[A-Z]\d[0-9AB](?:\.[0-9A-Z]{1,4}|[0-9X]{0,3}[0-9A-Z]?)")
+LETTERS = 4  # different first ones, from which on codes without a dot are diagnoses, and not rooms (A12, B204)
+LETTERS_OF_ONE_LENGTH = 8  # the same where all codes are equally long, as rooms are
 COUNTRIES = "country_converter"
 NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{0,3}")
 
@@ -27,8 +32,14 @@ CHAPTERS = [
 ]  # fmt: skip
 
 
-def is_icd(values: Sequence[str]) -> bool:
-    return bool(values) and all(ICD.fullmatch(value) for value in values)
+def looks_like_icd(values: Sequence[str]) -> bool:
+    """Whether values are diagnoses, by their structure: I21.4; without dots, I10 beside E119, of several chapters."""
+    if len(values) < 3 or not all(WRITTEN_ICD.fullmatch(value) for value in values):
+        return False
+    if any("." in value for value in values):
+        return True
+    letters, lengths = {value[0] for value in values}, {len(value) for value in values}
+    return max(lengths) > 3 and len(letters) >= (LETTERS if len(lengths) > 1 else LETTERS_OF_ONE_LENGTH)
 
 
 def icd_rows(values: Sequence[str]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from shoal.inference.columns import ACTS_LIKE_A_KEY, NEARLY_UNIQUE, Guess, Sure
 from shoal.inference.identifying import Identifying, identifying
 from shoal.inference.proposal import Proposal
 from shoal.inference.proposing import propose
+from shoal.inference.values import Values, values_of
 
 __all__ = [
     "ACTS_LIKE_A_KEY",
@@ -16,6 +17,8 @@ __all__ = [
     "Identifying",
     "Proposal",
     "Sure",
+    "Values",
     "identifying",
     "propose",
+    "values_of",
 ]

@@ -40,12 +40,12 @@ def _take(guess: Guess, path: Path, shown: str) -> None:
     except HierarchyError as error:
         guess.warning = f"{shown} lies beside the table, and cannot be used: {error.message}"
         return
-    values = set(guess.profile.texts) if guess.profile else set()
+    values = {*guess.profile.texts, *guess.profile.unread} if guess.profile else set()
     lacking = len(values - known)
     if lacking:
         guess.warning = f"{shown} lies beside the table, and lacks {lacking} of the column's {len(values)} values"
         return
-    guess.hierarchy, guess.type = shown, ColumnType.CATEGORICAL
+    guess.hierarchy, guess.type, guess.reads = shown, ColumnType.CATEGORICAL, ColumnType.CATEGORICAL
     guess.suggested_levels = guess.format = guess.decimal = guess.thousands = None
     guess.sure = Sure.SURE
     guess.why += "; its hierarchy lies beside the table"

@@ -13,6 +13,8 @@ DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", 
 TIMES = ["", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p"]
 DAY_FIRST, MONTH_FIRST = ("%d/%m", "%d-%m", "%d.%m"), ("%m/%d", "%m-%d")
 LONGEST = 30
+DIGITS = 5  # that a date has at least: 1 Feb 1950
+SAMPLE = 40
 EARLIEST, LATEST = 1850, 2150
 
 
@@ -24,9 +26,21 @@ def day_forms(texts: Sequence[str]) -> list[str | None]:
         return [None]
     found: list[str | None] = []
     for form in (day + time for day in DAYS for time in TIMES):
-        if _reads(texts[0], form) and all(_reads(text, form) for text in texts):
+        if reads(texts[0], form) and all(reads(text, form) for text in texts):
             found.append(form)
     return found
+
+
+def forms_of_most(texts: Sequence[str]) -> list[str | None]:
+    """The formats that fit most of these texts, where none fits all: those that fit more than any other."""
+    written = [text for text in texts if sum(sign.isdigit() for sign in text) >= DIGITS and len(text) <= LONGEST]
+    if 2 * len(written) < len(texts):
+        return []
+    some = written[:: max(1, len(written) // SAMPLE)][:SAMPLE]
+    known: list[str | None] = [None, *(day + time for day in DAYS for time in TIMES)]
+    likely = [form for form in known if 2 * sum(reads(text, form) for text in some) >= len(some)]
+    fitting = {form: sum(reads(text, form) for text in written) for form in likely}
+    return [form for form in likely if fitting[form] == max(fitting.values())]
 
 
 def is_month_first(form: str) -> bool:
@@ -40,7 +54,10 @@ def differ_in_order(forms: Sequence[str | None]) -> bool:
     )
 
 
-def _reads(text: str, form: str) -> bool:
+def reads(text: str, form: str | None) -> bool:
+    """Whether a text is a day of a person's life in this format; None is ISO's."""
+    if form is None and not ISO.fullmatch(text):
+        return False
     try:
         return EARLIEST <= parse_day(text, form).year <= LATEST
     except (ValueError, re.error):

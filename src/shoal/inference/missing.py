@@ -12,6 +12,7 @@ WORDS = {
     "n.d.", "s/d",
     "unknown", "not known", "not stated", "not available", "not reported", "not specified", "missing", "undisclosed",
     "refused", "prefer not to say", "don't know", "dont know", "no answer", "unspecified",
+    "nr", "n.r.", "n/r", "not asked",
     "k.a.", "k. a.", "keine angabe", "unbekannt", "weiß nicht", "weiss nicht", "ohne angabe", "fehlt", "verweigert",
     "inconnu", "inconnue", "non déclaré", "non declare", "non renseigné", "non renseigne", "nsp",
     "ne sait pas", "sans réponse",
@@ -21,7 +22,7 @@ WORDS = {
 }  # fmt: skip
 PYTHONS = ("None",)  # in this spelling only: `none` of a benefit is an answer
 LOW = (-1, -2, -3, -4, -5, -6, -7, -8, -9, -88, -99, -98, -97, -999, -998, -997, -9999)
-HIGH = (99, 98, 97, 999, 998, 997, 996, 9999, 9998, 9997, 99999, 999999, 9999999)
+HIGH = (99, 98, 97, 77, 999, 998, 997, 996, 777, 9999, 9998, 9997, 99999, 999999, 9999999)
 FEW_CODES = 15  # different values, up to which a gap in a list of codes means something
 FAR = 1.5  # times the largest other value
 MANY = 30  # rows
@@ -55,5 +56,5 @@ def _stands_apart(others: Sequence[int], last: int) -> bool:
     below = [value for value in others if value not in HIGH] or list(others)
     largest = below[-1]
     if len(below) <= FEW_CODES:  # codes: 1 … 10, then 99
-        return last >= 90 and largest < last / 3
+        return last >= 70 and largest < last / 3
     return last >= 990 and largest * FAR < last

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from shoal.roles import Role
@@ -39,12 +39,13 @@ NAMES, KNOWN, SECRET = Role.IDENTIFIER, Role.QUASI_IDENTIFIER, Role.SENSITIVE
 MEANINGS: list[tuple[Meaning, str]] = [
     (
         Meaning("contact data", NAMES, certain=True),
-        r"e ?mail|courriel|correo|phone|telefon|telephone|telefono|\btel\b|\bmobile n|\bhandy|celular|\bfax\b|"
-        r"\burl\b|website|\bip( addr\w*)?$",
+        r"e ?mail|courriel|correo|phone|telefon|telephone|telefono|\btel\b|\bmobile n|\bhandy|celular|"
+        r"telemovel|\bmovil\b|\bfax\b|\burl\b|website|\bip( addr\w*)?$",
     ),
     (
         Meaning("an address", NAMES, certain=True),
-        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|domicil|anschrift|"
+        r"\baddress|\badress|strasse|\bstreet|hausn|\brue\b|\bcalle\b|\brua\b|endereco|direccion|\bmorada|domicil|"
+        r"anschrift|"
         r"house n",
     ),
     (
@@ -52,16 +53,17 @@ MEANINGS: list[tuple[Meaning, str]] = [
         r"\bdates?\b|datum|\bfecha|\bdata (de )?(n|a|i|o|d)\w+|\btimestamp|\w+date$|\w+ (at|on)$",
     ),
     (
-        Meaning("a date of birth", KNOWN, Reads.DATE),
-        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$",
-    ),
-    (
         Meaning("a year", KNOWN, Reads.NUMBER),
         r"\byear|\bjahr\b|\w+jahr$|\bannee|\bano (?!de estudo)|\banio|\bano$|\bjahrgang",
     ),
     (
+        Meaning("a date of birth", KNOWN, Reads.DATE),
+        r"\bdob\b|\bbirth ?(day|date)?$|\bborn\b|geburt(?!sort|sland)|naissance$|"
+        r"^((dt|d|f|data|fecha|date) )?(nasc|nac|naiss|geb)$|\bnee? (le|en)\b|\bnacid|\bnascid",
+    ),
+    (
         Meaning("an age", KNOWN, Reads.NUMBER),
-        r"\bages?\b|\balter\b|lebensalter|\bedad|\bidade|\w+ age$",
+        r"\bages?\b|\balter\b|lebensalter|\bedad|\bidade|\w+ age$|how old|wie alt",
     ),
     (
         Meaning("a name", NAMES, certain=True),
@@ -89,11 +91,12 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("free text", NAMES),
-        r"comment|remark|bemerkung|kommentar|observac|freitext|narrative|free ?text|\bnotes$|memo\b",
+        r"comment|remark|bemerkung|kommentar|observa[ct]|remarque|freitext|narrative|free ?text|\bnotes$|memo\b",
     ),
     (
         Meaning("a job", KNOWN, Reads.CATEGORY),
-        r"job|profession|\bberuf|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|\bsoc\b|position$",
+        r"job|profession|profiss|\bmetier|\boficio|\bpuesto|\bberuf|beruf\b|occupat|ocupac|\bisco|\bcbo\b|\bpcs\b|"
+        r"\bsoc\b|position$",
     ),
     (
         Meaning("an employment", KNOWN, Reads.CATEGORY),
@@ -110,29 +113,37 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("health", SECRET),
-        r"diagnos|disease|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|\bcie ?10|"
-        r"\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|medikament|"
-        r"medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|deficien|invalid|pregnan|schwanger|"
-        r"gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|entlassungsg|"
-        r"outcome|evoluc|\bmort|death|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|\bsmok|rauch|alcohol|alkohol|"
-        r"mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|complicat|\bdrg\b",
+        r"diagnos|disease|\bill\b|illness|krankheit|maladie|enfermedad|doenca|\bicd|\bcid\b|\bcid ?10|\bcie\b|"
+        r"\bcie ?10|\bhiv\b|\baids\b|cancer|krebs|treatment|behandlung|traitement|tratam|medicat|medicine|"
+        r"medikament|medicament|\bdrugs?\b|therap|symptom|disab|behinder|handicap|discapac|minusval|deficien|invalid|"
+        r"pregnan|schwanger|gestante|gravid|enceinte|embaraz|\bsick|krankheitst|fehltage|arret|hospitali|\bsurger|"
+        r"entlassungsg|"
+        r"outcome|evoluc|\bmort(?!g)|death|\bdth|\btod|\bdeces|obito|vaccin|impf|vacun|\ballerg|intoleran|unvertrag|"
+        r"\bsmok|rauch|\bfum(a|e)|alco[ho]?ol|alkohol|mental|psych|depress|anxiety|\bbefund|\bprocedure|\bops\b|"
+        r"complicat|\bdrg\b|incapaci|diabet|asthma|stroke|hlth|\bhealth\b(?! (insur|region|board|authority|plan|cent))|"
+        r"\bsante\b|\bsalud\b|\bsaude\b|gesundheit|\bblind(ness)?\b|\bdeaf|\bsurd|\bsord|cegueira|ceguera|taubheit|"
+        r"gehorlos|"
+        r"adverse|\bae ?(term|decod|sev|ser|out)|\bmh ?(term|decod)|injur|verletz|\bblessure|lesion|severity|"
+        r"gravedad|gravidade|gravite|schweregrad",
     ),
     (
         Meaning("a laboratory value", SECRET, Reads.NUMBER),
         r"glucose|glukose|ferritin|hba1c|\bcrp\b|cholester|\bldl\b|\bhdl\b|creatin|kreatin|hemoglob|hamoglob|"
         r"systol|diastol|blood pressure|blutdruck|heart ?rate|resting hr|viral|leuko|thrombo|triglyc|\bmg dl\b|"
-        r"mmol|\btsh\b|insulin|glyc",
+        r"mmol|\btsh\b|insulin|glyc|\b(sys|dia)bp|\b[sd]bp\b|\bbp\b|pulse\b",
     ),
     (
         Meaning("money", SECRET, Reads.NUMBER),
-        r"income|einkommen|\beinkunfte|gehalt|\blohn|salar|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
+        r"income|einkommen|\beinkunfte|gehalt|vergutung|entgelt|honorar|besoldung|\blohn|lohn\b|"
+        r"salar|salaire|\bwages?\b|earning|revenu|ingreso|\brenta|sueldo|"
         r"\brenda\b|rendimento|\bagi\b|\bdebt|schuld|\bdette|deuda|divida|\bloan|kredit|credit|wealth|vermogen|"
-        r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|\bloyer|alquiler|"
-        r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges",
+        r"patrimo|\btax (owed|paid|due|amount)|\brefund amount|pension amount|\brent$|\bmiete|miete\b|\bloyer|alquiler|"
+        r"aluguel|\bclaim(s|ed)? (amount|cost|total)|\bpremium|expens|charges|\bimporte|\bmontant|\bbetrag|\bamount|"
+        r"\bvalor (?!p|n)\w+|rembours|reimburs|mortgage|hypothek|\bbeitrag|elternbeitrag|\bfee$|\bfees\b",
     ),
     (
         Meaning("a benefit", SECRET),
-        r"benefit|sozialhilfe|hartz|allocation|prestation|subsid|\bbolsa|\bayuda|welfare|\bwohngeld",
+        r"benefit|sozialhilfe|hartz|allocation|prestation|prestaci|subsid|\bbolsa|\bayuda|welfare|\bwohngeld",
     ),
     (
         Meaning("a crime or a sentence", SECRET),
@@ -143,7 +154,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
         r"\bgrades?$|\bscore|\bmarks?$|\bnota\b|\bnote$|zensur|\brating$|performance|leistung|evaluac|gpa",
     ),
     (
-        Meaning("an opinion", SECRET),
+        Meaning("an opinion", SECRET, Reads.CATEGORY),
         r"opinion|\bvote|\bparty|\bpartei|partid|\bparti$|\bunion (m|s)|gewerkschaft|syndic|sindic|sexual|orient",
     ),
     (
@@ -168,8 +179,10 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a place", KNOWN, Reads.CATEGORY),
-        r"\bcity|town|\bort\b|wohnort|\bstadt|gemeinde|kreis\b|\w+kreis$|bundesland|region|county|\bstate\b|distri|"
-        r"municip|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|\bland$|herkunft|"
+        r"\bcity|town|\bort\b|(wohn|geburts|arbeits|heimat|dienst)ort|stadt\b|\bstadt|gemeinde|kreis\b|\w+kreis$|"
+        r"bundesland|region|county|\bstate\b|distri|"
+        r"municip|concelho|freguesia|commune|ville|ciudad|cidade|provinc|departement|departam|countr|\bpais|\bpays|"
+        r"\bland$|(geburts|heimat)land|herkunft|"
         r"\bplace|\bsite$|origin|\buf\b|estado\b|local(ity|idad|idade)|barrio|bairro|quartier|office|borough|court|"
         r"council",
     ),
@@ -183,7 +196,7 @@ MEANINGS: list[tuple[Meaning, str]] = [
     ),
     (
         Meaning("a part of the body", KNOWN, Reads.CATEGORY),
-        r"blood|\bhair|\beye|blutgruppe",
+        r"blood|\bhair|\beye|blutgruppe|sanguin|\bsangue",
     ),
     (
         Meaning("a household", KNOWN),
@@ -212,13 +225,18 @@ CODED = re.compile(
     r"group|gruppe|grupo|groupe|band|bracket|quintile|decile|status|statut|stat|estado|state|flag|level|niveau|nivel|"
     r"stage|stufe|grade|wave|welle|quarter|yn|ind|indicator|region)\b|\w+(stat|cat|code|grp|typ)$"
 )
+# A number that is given to something (`num_beneficiario`), where its values are too long to be counts.
+NUMBER_OF = re.compile(r"^(num|numero|number|nummer|nr|no|n) \w+|\w+(nummer|nr)$|\b(num|numero|number|nummer|nr|no)$")
 KEY = re.compile(
-    r"\b(id|key|nr|no|num|number|nummer|numero|ref|reference|uuid|guid|code|codigo|kennung|idx)$|^(id|key|uuid|guid|nu)\b|"
+    r"\b(id|key|nr|no|num|number|nummer|numero|ref|reference|uuid|guid|code|codigo|kennung|idx)$|"
+    r"^(id|key|uuid|guid|nu)\b|"
     r"\b\w{0,4}id$|\w+(nummer|nr|uuid|guid)$|(person|patient|record|case|member|fall|caso) ?(id|no|nr|num|ref)\b"
 )
 PERSON = re.compile(
-    r"person|patient|pasiente|paciente|member|mitglied|subject|proband|teilnehmer|employee|mitarbeiter|student|alumno|aluno|"
-    r"versichert|client|kunde|citizen|individu|beneficiar|\bpid\b"
+    r"person|patient|pasiente|paciente|member|mitglied|subject|proband|teilnehmer|employee|mitarbeiter|student|"
+    r"alumno|aluno|"
+    r"versichert|client|kunde|citizen|individu|beneficiar|\bpid\b|\bassure|usager|adherent|eleve|salarie|socio|"
+    r"asegurad|segurad|contribu|respond"
 )
 HOUSEHOLD = re.compile(r"household|haushalt|menage|hogar|domicilio|famil|\bhh ?id\b|\bhhid\b")
 SURVEY_WEIGHT = re.compile(
@@ -247,3 +265,9 @@ def meaning_of(words: str) -> Meaning | None:
     if NOT_A_PERSONS.search(words):
         words = re.sub(r" ?(names?|nom|nombre|nome)\b", "", words) or words
     return next((meaning for meaning, pattern in MEANINGS if re.search(pattern, words)), None)
+
+
+def meaning_of_label(label: str) -> Meaning | None:
+    """What a sentence about a column means. It names other things on the way, so it never decides alone."""
+    found = meaning_of(words_of(label))
+    return replace(found, certain=False) if found else None

@@ -46,7 +46,9 @@ class Proposal:
         if self.missing:
             lines += ["", f"missing = {value_in_toml(self.missing)}"]
         for guess in self.guesses:
-            lines += ["", f"[columns.{key_in_toml(guess.name)}]", f'role = "{guess.role}" # {guess.sure}: {guess.why}']
+            said = f" # {guess.label}" if guess.label else ""
+            lines += ["", f"[columns.{key_in_toml(guess.name)}]{said}"]
+            lines += [f'role = "{guess.role}" # {guess.sure}: {guess.why}']
             lines += [f"{name} = {value_in_toml(value)}" for name, value in _fields(guess).items()]
             if guess.suggested_levels:
                 lines.append(
@@ -66,9 +68,9 @@ def _fields(guess: Guess) -> dict[str, object]:
     given = {
         "type": str(guess.type) if guess.type else None,
         "hierarchy": guess.hierarchy,
-        "format": guess.format,
-        "decimal": guess.decimal,
-        "thousands": guess.thousands,
+        "format": guess.format if guess.type == ColumnType.DATE else None,
+        "decimal": guess.decimal if guess.type == ColumnType.NUMERIC else None,
+        "thousands": guess.thousands if guess.type == ColumnType.NUMERIC else None,
         "missing": guess.missing if guess.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE) else None,
     }
     return {name: value for name, value in given.items() if value}

@@ -12,15 +12,17 @@ from shoal.errors import DataError, ShoalWarning
 from shoal.inference.beside import hierarchies_beside
 from shoal.inference.columns import Guess, Sure, guess
 from shoal.inference.days import differ_in_order, is_month_first
+from shoal.inference.missing import means_missing
 from shoal.inference.names import KEY, meaning_of, words_of
 from shoal.inference.proposal import Proposal
+from shoal.inference.thousands import settle_thousands
 from shoal.roles import ColumnType, Role
 from shoal.sources.csv_files import CsvFile, Expected
 from shoal.sources.encodings import UTF8, checked_encoding
 from shoal.sources.excel import ExcelFile
-from shoal.sources.normalize import looks_like_a_number
-from shoal.sources.numbers import NumberForm
+from shoal.sources.normalize import looks_like_a_number, number_text
 from shoal.sources.opening import Source, open_source
+from shoal.sources.statistics_files import StatisticsFile
 
 NO_VALUE = ("", "na", "n a", "nan", "null", "nil", "none", "no", "missing", "unknown", "not known", "empty", "x")
 SEVERAL = 3  # columns that show that the first line is a header
@@ -41,7 +43,11 @@ def propose(
         table = opened.load(opened.columns)
     if table.num_rows == 0:
         raise DataError("the table has no records to learn from.", file=opened.file)
-    guesses = [guess(name, table[name]) for name in table.column_names]
+    labels = opened.labels if isinstance(opened, StatisticsFile) else {}
+    guesses = [guess(name, table[name], labels.get(name)) for name in table.column_names]
+    settle_thousands(guesses, table)
+    if isinstance(opened, StatisticsFile):
+        _labelled_missing(guesses, opened)
     by_lines = isinstance(opened, CsvFile | ExcelFile)
     if by_lines and opened.header and header is None and not _are_names(guesses):  # type: ignore[attr-defined]
         raise DataError(
@@ -52,10 +58,9 @@ def propose(
             values=table.column_names,
         )
     if by_lines and not opened.header and header is None:  # type: ignore[attr-defined]
-        _refuse_names_twice(table, opened.file)
+        _refuse_half_a_header(table, opened.file)
     _keep_one_key(guesses)
     _same_order_of_days(guesses)
-    _same_sign_for_fractions(guesses)
     if isinstance(source, str | Path) and opened.file:
         hierarchies_beside(Path(opened.file), guesses)
     return Proposal(
@@ -65,6 +70,15 @@ def propose(
         _encoding(opened, encoding),
         sheet,
     )
+
+
+def _labelled_missing(guesses: list[Guess], opened: StatisticsFile) -> None:
+    """Numbers among others whose label says that there is no value: 998, refused."""
+    for one in guesses:
+        for number in one.profile.numbers.tolist() if one.profile and one.profile.is_number else ():
+            label, text = opened.value_label(one.name, number), number_text(number)
+            if label is not None and means_missing(label) and text not in one.missing:
+                one.missing.append(text)
 
 
 def _encoding(opened: Source, said: str | None) -> str | None:
@@ -80,22 +94,27 @@ def _are_names(guesses: Sequence[Guess]) -> bool:
     return len(telling) >= SEVERAL or 2 * len(telling) > len(guesses)
 
 
-def _refuse_names_twice(table: pa.Table, file: str | None) -> None:
-    """A first line with a name twice is no header that can be used, and no record either."""
+def _refuse_half_a_header(table: pa.Table, file: str | None) -> None:
+    """A first line with a name twice, or without one, is no header that can be used, and no record either."""
     first = ["" if cell is None else str(cell).strip() for cell in table.slice(0, 1).to_pylist()[0].values()]
-    twice = [number for number, name in enumerate(first, start=1) if first.count(name) > 1]
-    if not twice or table.num_rows < 2 or not all(name and not looks_like_a_number(name) for name in first):
+    twice = [number for number, name in enumerate(first, start=1) if name and first.count(name) > 1]
+    blank = [number for number, name in enumerate(first, start=1) if not name]
+    names = [name for name in first if name]
+    if not (twice or blank) or table.num_rows < 2 or not names or any(map(looks_like_a_number, names)):
         return
     below = table.slice(1)
-    if _are_names([guess(name, below.column(place)) for place, name in enumerate(first)]):
-        alike = [number for number in twice if first[number - 1] == first[twice[0] - 1]]
-        raise DataError(
-            f"the header has one name for columns {', '.join(map(str, alike[:-1]))} and {alike[-1]}.",
-            hint="Give every column a name of its own; or say --no-header if the first line is a record.",
-            file=file,
-            line=1,
-            values=[first[alike[0] - 1]],
-        )
+    if not _are_names([guess(name, below.column(place)) for place, name in enumerate(first) if name]):
+        return
+    alike = [number for number in twice if first[number - 1] == first[twice[0] - 1]]
+    raise DataError(
+        f"the header has one name for columns {', '.join(map(str, alike[:-1]))} and {alike[-1]}."
+        if twice
+        else f"the header has no name for column {blank[0]}.",
+        hint="Give every column a name of its own; or say --no-header if the first line is a record.",
+        file=file,
+        line=1,
+        values=[first[alike[0] - 1]] if twice else [],
+    )
 
 
 def _tells(one: Guess) -> bool:
@@ -122,7 +141,7 @@ def _keep_one_key(guesses: list[Guess]) -> None:
 
 def _same_order_of_days(guesses: list[Guess]) -> None:
     """Where a column leaves open whether day or month comes first, others of the table may tell."""
-    dates = [one for one in guesses if one.type == ColumnType.DATE and one.profile and one.profile.days]
+    dates = [one for one in guesses if one.reads == ColumnType.DATE and one.profile and one.profile.days]
     told = [one.format for one in dates if one.format and one.profile and not differ_in_order(one.profile.days)]
     if not told:
         return
@@ -130,19 +149,6 @@ def _same_order_of_days(guesses: list[Guess]) -> None:
     for one in dates:
         if one.profile and differ_in_order(one.profile.days):
             one.format = next(form for form in one.profile.days if form and is_month_first(form) == month_first)
-            one.sure = Sure.LIKELY
-            one.why = f"{one.why.partition(', and nothing shows')[0]}, in the order of the other dates"
-
-
-def _same_sign_for_fractions(guesses: list[Guess]) -> None:
-    """1.234 is a thousand and more in a table whose fractions have commas."""
-    if not any(one.decimal == "," for one in guesses):
-        return
-    form = NumberForm(",", ".")
-    for one in guesses:
-        profile = one.profile
-        if one.type != ColumnType.NUMERIC or one.decimal is not None or one.thousands is not None or profile is None:
-            continue
-        if any("." in text for text in profile.texts) and profile.all_look(form.fits):
-            one.decimal, one.thousands, one.sure = ",", ".", Sure.DOUBTFUL
-            one.why += ", with points between thousands as the commas of other columns suggest"
+            if one.type == ColumnType.DATE:
+                one.sure = Sure.LIKELY
+                one.why = f"{one.why.partition(', and nothing shows')[0]}, in the order of the other dates"

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from shoal.inference.names import CODED, COUNTED, Meaning, Reads
+from shoal.inference.names import CODED, COUNTED, KEY, Meaning, Reads
 from shoal.inference.profile import Profile
 from shoal.roles import ColumnType
 
 LONGEST_CODE = 12
 FEW = 12  # different whole numbers, which may be codes
+BANDS = 20  # the largest number of a band of income
 DIGITS_OF_A_CODE = 4
 LETTERS_AND_DIGITS = re.compile(r"[A-Z0-9]+([ .\-/][A-Z0-9]+)?", re.IGNORECASE)
 CODES = re.compile(r"zip|post|plz|icd|\bcid|code|codigo|nuts|cpv|naics|nace|isco|cbo|insee|ibge|fips|centro|cep\b")
@@ -36,6 +37,8 @@ def reading_of(profile: Profile, words: str, meaning: Meaning | None) -> Reading
         return Reading(ColumnType.CATEGORICAL, "the values are true and false")
     if not profile.texts:
         return Reading(ColumnType.CATEGORICAL, "there is no value to tell", sure=False)
+    if profile.are_times:
+        return Reading(ColumnType.PREFIX, "the values are times of day, whose hours come first")
     code = _code(profile, words, reads)
     if code is not None:
         return code
@@ -43,7 +46,7 @@ def reading_of(profile: Profile, words: str, meaning: Meaning | None) -> Reading
         return Reading(ColumnType.CATEGORICAL, "the values are texts")
     if not profile.is_whole:
         return Reading(ColumnType.NUMERIC, "the values are fractions")
-    return _whole(profile, words, reads)
+    return _whole(profile, words, meaning)
 
 
 def _only_digits(profile: Profile, reads: Reads) -> bool:
@@ -66,12 +69,16 @@ def _code(profile: Profile, words: str, reads: Reads) -> Reading | None:
     return None
 
 
-def _whole(profile: Profile, words: str, reads: Reads) -> Reading:
+def _whole(profile: Profile, words: str, meaning: Meaning | None) -> Reading:
     """Whole numbers: counted or measured, or codes in the dress of numbers."""
     numbers = np.sort(profile.numbers)
+    reads = meaning.reads if meaning else Reads.ANYTHING
     few = profile.distinct <= FEW
     counted = COUNTED.search(words) is not None
     coded = CODED.search(words) is not None
+    what = meaning.what if meaning else None
+    if what == "money" and profile.distinct > 2 and 0 <= numbers[0] <= numbers[-1] <= BANDS:
+        return Reading(ColumnType.CATEGORICAL, "so small numbers are bands of money", sure=False)
     if reads == Reads.NUMBER and not (coded and few):
         return Reading(ColumnType.NUMERIC, "the name is that of a number")
     if counted and not coded:
@@ -82,6 +89,12 @@ def _whole(profile: Profile, words: str, reads: Reads) -> Reading:
         return _system(profile, "the name is that of a category, and the numbers are its codes")
     if coded and (few or _same_length(profile)):
         return _system(profile, "the name is that of a code")
+    if few and KEY.search(words):
+        return _system(profile, "the name is that of a number that is given to something")
+    if profile.two_states:
+        return Reading(ColumnType.CATEGORICAL, "0 and 1 say no and yes")
+    if what == "a household" and few and not _gaps(numbers):
+        return Reading(ColumnType.NUMERIC, "of a household people are counted", sure=False)
     if few and _gaps(numbers):
         return Reading(ColumnType.CATEGORICAL, "few whole numbers with gaps between them, as codes have", sure=False)
     if few and profile.rows > 5 * profile.distinct and numbers[0] >= 1 and numbers[-1] <= FEW:

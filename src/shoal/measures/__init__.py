@@ -6,6 +6,7 @@ Public measures come from the published rows and the schema; the holder's need t
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 from shoal.errors import ParameterError, ShoalWarning, whole_number
@@ -31,7 +32,7 @@ from shoal.schema import Role, Schema
 
 def measure(
     source: object,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Mapping[str, object],
     *,
     population: object = None,
     sampling_fraction: float | None = None,

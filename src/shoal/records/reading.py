@@ -11,6 +11,7 @@ from shoal.errors import DataError
 from shoal.hierarchies.declared import DeclaredTree
 from shoal.schema import PUBLISHED, Column, ColumnType, Role, Schema
 from shoal.sources.csv_files import Expected
+from shoal.sources.frames import Frame
 from shoal.sources.naming import refuse_doubtful
 from shoal.sources.normalize import looks_like_a_day, looks_like_a_number
 from shoal.sources.numbers import POINT
@@ -81,7 +82,9 @@ def check_columns(schema: Schema, source: Source) -> None:
     if lacking:
         raise DataError(
             f"the schema names {_columns(lacking)} that the table does not have.",
-            hint=_near(lacking[0], source.columns, schema) or "Name them in the table, or take them out of the schema.",
+            hint=_in_the_index(lacking, source)
+            or _near(lacking[0], source.columns, schema)
+            or "Name them in the table, or take them out of the schema.",
             file=source.file,
             column=lacking[0],
         )
@@ -93,6 +96,12 @@ def check_columns(schema: Schema, source: Source) -> None:
             file=source.file,
             column=extra[0],
         )
+
+
+def _in_the_index(lacking: list[str], source: Source) -> str | None:
+    if isinstance(source, Frame) and all(name in source.index_names for name in lacking):
+        return "The frame has that as its index, which is no column: give frame.reset_index()."
+    return None
 
 
 def _near(name: str, columns: list[str], schema: Schema) -> str | None:

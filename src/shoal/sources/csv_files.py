@@ -22,7 +22,7 @@ from typing import BinaryIO, NoReturn
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from shoal.errors import DataError, ShoalWarning
+from shoal.errors import DataError, ShoalWarning, row_list
 from shoal.sources.encodings import (
     UTF8,
     WESTERN,
@@ -40,6 +40,9 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24
 SAMPLE_ROWS = 200
+SAID_DELIMITER = re.compile(r"\ufeff?sep=([,;\t|])\s*", re.IGNORECASE)  # a line that Excel reads, and writes
+NAMELESS = "\0"  # no name that a column can have
+ROWS_KEPT = 20
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -79,14 +82,21 @@ class CsvFile:
         elif expected.encoding in WESTERN_NAMES and self._is_plainly_utf8():
             self.encoding, self.not_as_said = UTF8, expected.encoding
         sample = self._sample()
-        self.delimiter = _delimiter(sample, expected)
+        said = SAID_DELIMITER.fullmatch(sample[0]) if sample else None
+        self._lines_before_table = 1 if said else 0
+        sample = sample[self._lines_before_table :]
+        self.delimiter = said[1] if said else _delimiter(sample, expected)
         first, self._lines_before_data = self._first_row(sample)
+        self._lines_before_data += self._lines_before_table
+        self._ends_in_delimiter = expected.header is not False and self._every_line_ends_in_delimiter(expected, sample)
+        if self._ends_in_delimiter:
+            first = first[:-1]
         self.header = _is_header(first, expected) if expected.header is None else expected.header
         if self.header:
             self.columns = first
             self._check_names(expected)
             return
-        self._lines_before_data = 0
+        self._lines_before_data = self._lines_before_table
         if expected.tests:
             self._take_names_from(expected, first, sample)
         else:
@@ -108,6 +118,17 @@ class CsvFile:
                 line=1,
             )
         return [cell.strip() for cell in first], reader.line_num
+
+    def _every_line_ends_in_delimiter(self, expected: Expected, sample: list[str]) -> bool:
+        """Some programs end every line in one, the header's too: that is no column, as long as nothing stands in it."""
+        try:
+            rows = [row for row in csv.reader(sample, delimiter=self.delimiter) if row]
+        except csv.Error:
+            return False
+        if len(rows) < 2 or len(rows[0]) < 2:
+            return False
+        names = [cell.strip() for cell in rows[0]]
+        return all(len(row) == len(names) and not row[-1].strip() for row in rows) and _is_header(names[:-1], expected)
 
     def _take_names_from(self, expected: Expected, first: list[str], sample: list[str]) -> None:
         """Columns without names are taken in the schema's order: if it says so, or if the cells leave no doubt."""
@@ -175,12 +196,13 @@ class CsvFile:
 
     def _table(self, columns: Sequence[str]) -> pa.Table | None:
         """None if it cannot be read. What Arrow says of it quotes the row."""
+        last = [NAMELESS] if self._ends_in_delimiter else []
         try:
             with self._open() as stream:
-                return pa_csv.read_csv(
+                table = pa_csv.read_csv(
                     stream,
                     read_options=pa_csv.ReadOptions(
-                        column_names=self.columns, skip_rows=self._lines_before_data, block_size=1 << 24
+                        column_names=self.columns + last, skip_rows=self._lines_before_data, block_size=1 << 24
                     ),
                     parse_options=pa_csv.ParseOptions(
                         delimiter=self.delimiter,
@@ -188,8 +210,8 @@ class CsvFile:
                         ignore_empty_lines=len(self.columns) > 1,  # of one column, an empty line is an empty cell
                     ),
                     convert_options=pa_csv.ConvertOptions(
-                        include_columns=list(columns),
-                        column_types={name: pa.string() for name in columns},
+                        include_columns=[*columns, *last],
+                        column_types={name: pa.string() for name in [*columns, *last]},
                         null_values=[""],
                         strings_can_be_null=True,
                         quoted_strings_can_be_null=False,
@@ -197,15 +219,31 @@ class CsvFile:
                 )
         except (pa.ArrowException, OSError, UnicodeError):
             return None
+        if last:
+            self._refuse_nameless(table[NAMELESS])
+            table = table.drop_columns(last)
+        return table
+
+    def _refuse_nameless(self, column: pa.ChunkedArray) -> None:
+        if column.null_count == len(column):
+            return
+        rows = [row for row, text in enumerate(column.to_pylist(), start=1) if text is not None and text.strip()]
+        if rows:
+            raise DataError(
+                f"the last column has no name in the header, and a value in {row_list(rows)}.",
+                hint="Name it, or mend those rows.",
+                file=self.file,
+                rows=rows[:ROWS_KEPT],
+            )
 
     def _check_names(self, expected: Expected) -> None:
         if any(broken(name) or "\0" in name for name in self.columns):
             raise DataError(f"the first line is {NOT_UTF8}.", file=self.file, line=1)
         shown = surely_names(self.columns, expected.tests)
-        for name in self.columns:
+        for number, name in enumerate(self.columns, start=1):
             if not name or self.columns.count(name) > 1:
                 raise DataError(
-                    f"the header names a column {'twice' if name else 'with an empty name'}.",
+                    "the header names a column twice." if name else f"column {number} has an empty name in the header.",
                     hint="Give every column a name of its own.",
                     file=self.file,
                     column=name if name and shown else None,
@@ -288,14 +326,24 @@ class CsvFile:
 
     def _explain(self) -> NoReturn:
         """Read again, slowly, to say which lines are broken; the fast reader does not know."""
-        wrong = [(line, width) for line, width in self._widths() if width != len(self.columns)]
+        widths = list(self._widths())
+        named = len(self.columns) + self._ends_in_delimiter
+        wrong = [(line, width) for line, width in widths if width != named]
         if not wrong:
             raise DataError("the file cannot be read as CSV.", file=self.file)
         (line, width), more = wrong[0], len(wrong) - 1
+        if 2 * sum(one == width for _, one in wrong) > len(widths) > 2 and self.header and 2 * named <= width:
+            raise DataError(
+                f"line {self._lines_before_data} should name the columns and has {cells(named)}, line {line} and most "
+                f"others have {width}.",
+                hint="If a title or a comment stands above the names of the columns, remove it.",
+                file=self.file,
+                line=self._lines_before_data,
+            )
         raise DataError(
-            f"line {line} has {width} cells, the table has {len(self.columns)} columns"
-            + (f" (and {more} more broken lines)." if more else "."),
-            hint="Mend or remove the broken lines.",
+            f"line {line} has {cells(width)}, the table has {named} column{'s' if named > 1 else ''}"
+            + (f" (and {more} more broken line{'s' if more > 1 else ''})." if more else "."),
+            hint="Mend or remove the broken lines." if more else "Mend or remove the broken line.",
             file=self.file,
             line=line,
         )
@@ -308,7 +356,7 @@ class CsvFile:
                 text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
                 reader = csv.reader(text, delimiter=self.delimiter, strict=True)
                 for row in reader:
-                    if row:
+                    if row and line > self._lines_before_table:
                         yield line, len(row)
                     line = reader.line_num + 1
                 return
@@ -317,6 +365,10 @@ class CsvFile:
         except (csv.Error, OSError):
             fault = f"the quotes do not match in the record that begins in line {line}"
         raise DataError(f"{fault}.", file=self.file, line=line or None)
+
+
+def cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _delimiter(sample: list[str], expected: Expected) -> str:

@@ -55,8 +55,9 @@ class ExcelFile:
             if number > self._before and any(_value(cell) is not None for cell in row):
                 if any(_value(cell) is not None for cell in row[self._width :]):
                     raise DataError(
-                        f"row {number} of the sheet has more cells than the {self._width} columns that are named.",
-                        hint="Name every column in the first row.",
+                        f"row {number} of the sheet has more cells than row {self._before} names columns "
+                        f"({self._width}).",
+                        hint="Name every column in the first row. If a title stands above the names, remove it.",
                         file=self.file,
                         line=number,
                     )

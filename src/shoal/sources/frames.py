@@ -27,10 +27,16 @@ class Frame:
 
     file: str | None = None
 
-    def __init__(self, table: pa.Table, rows: Sequence[Mapping[str, object]] | None = None) -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        index_names: Sequence[str] = (),
+        rows: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
         """`rows`: what the table was made of, if each had columns of its own."""
         self._table = table
         self._rows = rows
+        self.index_names = index_names  # of pandas' row labels, which are no columns
         self.columns = checked_names(names_of(self._table), self.file)
 
     def load(self, columns: Sequence[str]) -> pa.Table:
@@ -48,9 +54,13 @@ def frame_of(given: object) -> Frame:
     if isinstance(given, Mapping):
         return Frame(_of_columns(given))
     if isinstance(given, list | tuple):
-        return Frame(_of_rows(given), given)
+        return Frame(_of_rows(given), rows=given)
     if isinstance(given, pa.RecordBatch) or hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__"):
-        return Frame(_exported(given))
+        if hasattr(given, "to_frame") and not hasattr(given, "columns"):
+            raise DataError(f"a {type(given).__name__} is one column, and no table.", hint="Say series.to_frame().")
+        return Frame(_exported(given), _index_names(given))
+    if hasattr(given, "collect") and hasattr(given, "lazy"):
+        raise DataError(f"a {type(given).__name__} has no values yet.", hint="Say frame.collect().")
     raise DataError(
         "data must be a path, an address of a database, a frame (pyarrow, pandas, polars, DuckDB or whatever exports "
         f"Arrow), a list of dicts or a dict of lists. Got {type(given).__name__} instead."
@@ -93,7 +103,8 @@ def _of_columns(columns: Mapping[str, object]) -> pa.Table:
     if len(set(lengths.values())) > 1:
         usual = Counter(lengths.values()).most_common(1)[0][0]
         odd = next(name for name, length in lengths.items() if length != usual)
-        raise DataError(f"column {odd!r} has {lengths[odd]} values, others have {usual}.", column=odd)
+        held = "1 value" if lengths[odd] == 1 else f"{lengths[odd]} values"
+        raise DataError(f"column {odd!r} has {held}, others have {usual}.", column=odd)
     return pa.table(arrays)
 
 
@@ -106,7 +117,7 @@ def _array(name: str, values: object) -> pa.Array | pa.ChunkedArray:
         pass
     listed = list(values)
     refuse_beyond(name, listed)
-    raise _mixed(name, listed, f"{name!r}: [str(value) for value in …]")
+    raise _mixed(name, listed, f"{name!r}: [None if value is None else str(value) for value in …]")
 
 
 def refuse_beyond(name: str, values: Sequence[object]) -> None:
@@ -135,6 +146,11 @@ def _exported(frame: Any) -> pa.Table:
         raise _why_not(frame)
     names = checked_names(names_of(table), None)
     return table.drop_columns([name for name in names if INDEX.fullmatch(name)])
+
+
+def _index_names(frame: Any) -> list[str]:
+    names = getattr(getattr(frame, "index", None), "names", None)
+    return [str(name) for name in names if name is not None] if isinstance(names, Sequence) else []
 
 
 def _refuse_twice(frame: Any) -> None:
@@ -166,7 +182,8 @@ def _why_not(frame: Any) -> DataError:
         try:
             pa.array(column)
         except Exception:  # its message quotes a value
-            return _mixed(str(name), list(column), f"frame[{str(name)!r}] = frame[{str(name)!r}].astype(str)")
+            place = f"frame[{str(name)!r}]"  # `astype(str)` would make a text of what is missing
+            return _mixed(str(name), list(column), f'{place} = {place}.map(str, na_action="ignore")')
     return DataError(
         f"a {type(frame).__name__} could not be read as a table.",
         hint="Does pyarrow.table(frame) work? What it says may quote the data.",

@@ -66,16 +66,18 @@ class ParquetFile:
 def open_source(given: object, expected: Expected | None = None) -> Source:
     """The source behind a path or a frame. `expected` columns help to tell a CSV's header from its first record."""
     source = _open(given, expected)
-    nameless = sum(not name.strip() or "\0" in name for name in source.columns)
+    nameless = [place for place, name in enumerate(source.columns, start=1) if not name.strip() or "\0" in name]
     if nameless:  # a CSV could not say it
+        many = f"{len(nameless)} column{'s have names' if len(nameless) > 1 else ' has a name'}"
         raise DataError(
-            f"{nameless} column{'s have names' if nameless > 1 else ' has a name'} of blanks or with a zero byte.",
+            f"{many} of blanks or with a zero byte: {', '.join(f'column {place}' for place in nameless[:5])}.",
             hint="Give every column a name that can be read.",
             file=source.file,
         )
     for name, times in Counter(source.columns).items():
         if times > 1:
-            raise DataError(f"the table has column {name!r} twice.", file=source.file, column=name)
+            hint = "Give every column a name of its own."
+            raise DataError(f"the table has column {name!r} twice.", hint=hint, file=source.file, column=name)
     return source
 
 

@@ -38,7 +38,12 @@ class StatisticsFile:
         self._path, self._reader, self._encoding = path, READERS[suffix], encoding
         _, facts = self._read(metadataonly=True)
         self.columns = checked_names(list(facts.column_names), self.file)
-        self._labels: dict[str, Labels] = {
+        self.labels: dict[str, str] = {  # what the file says of a column in words: `q3` is the year of birth
+            name: " ".join(label.split())
+            for name, label in (facts.column_names_to_labels or {}).items()
+            if label and " ".join(label.split()).isprintable()
+        }
+        self.value_labels: dict[str, Labels] = {
             name: {key: str(label) for key, label in given.items()}
             for name, given in (facts.variable_value_labels or {}).items()
         }
@@ -49,7 +54,7 @@ class StatisticsFile:
         loaded = {}
         for name in columns:
             column = joined(name, [piece[name] for piece in pieces], self.file)
-            loaded[name] = self._labelled(name, column) if name in self._labels else column
+            loaded[name] = self._labelled(name, column) if name in self.value_labels else column
         return pa.table(loaded)
 
     def _pieces(self, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -88,9 +93,13 @@ class StatisticsFile:
             pass
         raise DataError("is not a file that pyreadstat can read, or is damaged.", file=self.file)
 
+    def value_label(self, column: str, value: object) -> str | None:
+        """What a value is called; None if it has no label."""
+        return _label(self.value_labels.get(column, {}), value)
+
     def _labelled(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         coded = column.combine_chunks().dictionary_encode()
-        labels, found = self._labels[name], coded.dictionary.to_pylist()
+        labels, found = self.value_labels[name], coded.dictionary.to_pylist()
         known = [_label(labels, value) for value in found]
         if any(label is None for label in known):
             if any(label is not None for label in known):

@@ -120,7 +120,7 @@ class Vault:
     def create(
         cls,
         where: str | Path,
-        schema: Schema | str | Path,
+        schema: Schema | str | Path | Mapping[str, object],
         *,
         k: int,
         data: object = None,
@@ -171,7 +171,7 @@ class Vault:
         *,
         key_secret: str | bytes | None = None,
         wait: float = WAIT,
-        schema: Schema | str | Path | None = None,
+        schema: Schema | str | Path | Mapping[str, object] | None = None,
         k: int | None = None,
     ) -> Vault:
         """Open a vault. `schema` and `k`, if given, must be what it is held to: only `rebase` changes that."""
@@ -184,7 +184,7 @@ class Vault:
             raise
         return vault
 
-    def _refuse_other(self, schema: Schema | str | Path | None, k: int | None) -> None:
+    def _refuse_other(self, schema: Schema | str | Path | Mapping[str, object] | None, k: int | None) -> None:
         if k is not None and k != self.k:
             raise ParameterError(
                 f"the vault keeps k = {self.k}, not {k}.", hint="Only shoal rebase changes that.", file=self.where
@@ -735,7 +735,7 @@ class Vault:
         self,
         *,
         k: int | None = None,
-        schema: Schema | str | Path | None = None,
+        schema: Schema | str | Path | Mapping[str, object] | None = None,
         l: PerColumn | None = None,  # noqa: E741  # the interface's name
         t: PerColumn | None = None,
         diversity: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
@@ -761,8 +761,7 @@ class Vault:
         requirements = Requirements(self.k, l, t, diversity, c, alpha)  # k is that of the epoch, if none is given
         if clear_rules and requirements.more_than_k:
             raise ParameterError("clear_rules drops all rules: give new ones or drop them, not both.")
-        if schema is not None and not isinstance(schema, Schema):
-            schema = Schema.load(_path(schema))
+        schema = None if schema is None else _schema(schema)
         changes = {
             "k": k,
             "schema": schema,
@@ -782,7 +781,7 @@ class Vault:
 
     def change_schema(
         self,
-        schema: Schema | str | Path,
+        schema: Schema | str | Path | Mapping[str, object],
         *,
         data: object = None,
         defaults: Mapping[str, object] | None = None,
@@ -798,7 +797,7 @@ class Vault:
 
         Guarantee: all of it lasts when this returns, or nothing has changed. Every release can be rebuilt as before.
         """
-        described = schema if isinstance(schema, Schema) else Schema.load(_path(schema))
+        described = _schema(schema)
         new_names = dict(_by_name("renamed", renamed))
         if not all(isinstance(name, str) for name in new_names.values()):
             raise ParameterError("renamed gives new names by old ones: both are texts.")
@@ -884,6 +883,12 @@ class Vault:
 def _check_wait(given: object) -> None:
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise ParameterError(f"wait must be a number of seconds. Got {given!r} instead.")
+
+
+def _schema(given: Schema | str | Path | Mapping[str, object]) -> Schema:
+    if isinstance(given, Schema):
+        return given
+    return Schema.load(given if isinstance(given, Mapping) else _path(given))
 
 
 def _path(given: object) -> Path:
