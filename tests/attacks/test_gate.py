@@ -232,6 +232,22 @@ def test_a_history_with_parted_cohorts_is_whole(tmp_path: Path) -> None:
     shoal.Vault.restore(tmp_path / "copy", tmp_path / "again").close()
 
 
+@pytest.mark.parametrize("first", ["stays", "goes"])
+def test_what_a_parted_cohort_looked_like_is_known_as_long_as_a_part_is_left(first: str) -> None:
+    people = [{"id": f"p{i}", "age": 20, "ill": "ab"[i % 2]} for i in range(4)]
+    others = [{"id": f"o{i}", "age": 80, "ill": "cd"[i % 2]} for i in range(2)]
+    with shoal.Vault.create(":memory:", SCHEMA, data=[*people, *others], k=2, seed=1) as vault:
+        vault.publish()
+        vault.publish(republication="safe", even_if_unchanged=True)
+        vault.update([{**one, "age": 50} for one in people[2:]])
+        assert set(vault.publish().table["age"].to_pylist()) == {"20", "50", "80"}
+        parts = [["p0", "p1"], ["p2", "p3"]]
+        for part in parts if first == "stays" else parts[::-1]:
+            vault.delete(part)
+            vault.publish()
+            assert vault.check().ok
+
+
 @pytest.mark.parametrize("turn", range(6))  # where a ghost goes is not the same each time
 def test_the_cohort_that_somebody_has_left_for_another_is_not_parted(turn: int) -> None:
     """x moves from {a, a, b, b} to {a, b, b}. If what x had could only be a, what x has could only be b."""

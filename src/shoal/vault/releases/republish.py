@@ -258,8 +258,8 @@ def _end(
     if not forgotten:
         return
     first = {number: since for number, since, _ in known if number not in never}
-    before = rows_among(connection, tables.memberships, ("record_id", "since"), "record_id", -numbers)
-    for number, since in before:
+    before = rows_among(connection, tables.memberships, ("record_id", "since", "group_id"), "record_id", -numbers)
+    for number, since, _ in before:
         first[-number] = min(first.get(-number, since), since)
     shown_since = np.array(list(first.values()), np.int64)
     columns = ("number", "version", "erased", "manifest")
@@ -271,7 +271,18 @@ def _end(
         if (shown_since <= version).any()
     ]
     store.update(connection, releases, ("number", "erased", "manifest"), changed)
-    forget_groups(store, connection, np.setdiff1d([cohort for _, _, cohort in known], living))
+    cohorts = np.unique([cohort for _, _, cohort in [*known, *before]])
+    needed = np.union1d(living, _of_the_living(connection, cohorts))
+    forget_groups(store, connection, np.setdiff1d(cohorts, needed))
+
+
+def _of_the_living(connection: sa.Connection, cohorts: Longs) -> Longs:
+    """Those of the cohorts that places were in, before they were parted, of whose cohort somebody is left."""
+    past = rows_among(connection, tables.memberships, ("record_id", "group_id"), "group_id", cohorts)
+    places = np.array([-number for number, _ in past if number < 0], np.int64)
+    ends = rows_among(connection, tables.places, ("id", "until"), "id", np.unique(places))
+    living = {number for number, until in ends if until is None}
+    return np.array([cohort for number, cohort in past if -number in living], np.int64)
 
 
 def _wait(store: Store, connection: sa.Connection, waiting: Sequence[int], number: int, now: str) -> None:
