@@ -51,7 +51,7 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
         return best_of_several(task, effort, over)
     order = starts.neighbours_together(task)
     near = starts.in_order(task, order)
-    found = starts.own(near, effort, over)
+    found = starts.of_many(near, effort, over)
     if not task.privacy.asks_more:
         found = refined(near, found, effort, over)
     labels = np.empty_like(found)

@@ -1,9 +1,11 @@
 """What the method `shoal` refines: the groups that it makes itself, and those of other methods (docs/method.md).
 
-Its own start is that of sequential clustering with other first groups: those that k-member makes for half of k. Records
-move to the group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at
-random in between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper,
-take many times as long to find their groups, and pairs twice as long.
+Where k is small the start is agglomerative clustering: the closest are merged first, and pairs and triples that are
+found so lose least. Where it is larger that takes longer than what follows is worth (but for effort `thorough`), and the
+start is that of sequential clustering with other first groups: those that k-member makes for half of k. Records move to
+the group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at random
+in between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper, take
+many times as long to find their groups, and pairs twice as long.
 
 Records, and with them groups, are numbered so that neighbours are together (`neighbours_together`): whoever asks a tree
 after a neighbour finds most of the way still in the processor's cache. Among a million records that halves the time.
@@ -40,6 +42,7 @@ PASSES = {"fast": 1, "balanced": 1, "thorough": 20}
 SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
 PAIRS = 2  # records, of which the closest are found best by merging the closest
+CLOSEST_FIRST = 5  # k up to which that is the best start, and takes no longer than another
 SMALLEST = 5  # groups that are worth refining on the way
 
 
@@ -54,8 +57,15 @@ def in_order(task: Task, order: NDArray[np.int64]) -> Task:
     return replace(records_only(task, task.k), records=replace(task.records, codes=codes))
 
 
+def of_many(task: Task, effort: str, over: Over) -> Ints:
+    """The one start of a table that is too large for several. Rules are not looked at: see `as_asked`."""
+    if task.k <= CLOSEST_FIRST or effort == "thorough":
+        return by_first_record(agglomerative.run(task))
+    return own(task, effort, over)
+
+
 def own(task: Task, effort: str, over: Over) -> Ints:
-    """Small groups whose records move, then groups that grow in steps. Rules are not looked at: see `as_asked`."""
+    """Small groups whose records move, then groups that grow in steps. Rules are not looked at, either."""
     labels = _moved(task, PASSES[effort], over)
     for size in sizes_on_the_way(task.k):
         small = records_only(task, size)

@@ -40,7 +40,7 @@ class Effort(NamedTuple):
 EFFORTS = {
     "fast": Effort(sweeps=1, rebuilds=1, least=1.0),
     "balanced": Effort(sweeps=8, rebuilds=1, least=2e-2),
-    "thorough": Effort(sweeps=100, rebuilds=3, least=1e-4),
+    "thorough": Effort(sweeps=100, rebuilds=8, least=1e-4),
 }
 DEFAULT_EFFORT = "balanced"
 
