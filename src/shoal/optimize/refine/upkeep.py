@@ -19,21 +19,44 @@ Guarantee: that of refining. The loss never rises, and groups that had what is a
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import grow
+from shoal.boxes.costs import CostTables
 from shoal.optimize.refine.memory import note_changes
 from shoal.optimize.refine.pool import LEAST_GAIN
-from shoal.optimize.refine.refiner import POOL_RECORDS, Refiner, neighbours_for
+from shoal.optimize.refine.refiner import POOL_RECORDS, Refiner, neighbours_for, until
 from shoal.optimize.refine.steps import LOOSEN, POOL
+from shoal.privacy import Privacy
 from shoal.progress import SILENT, Progress
 
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Over = Callable[[], bool]
 NEVER = -1
+ROUNDS = 8  # of a sweep over all groups: pools follow soon on what was loosened
+POOLS_IN_A_SWEEP = 3  # groups in pools for every group that is loosened
+LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
+
+
+def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress, max_seconds: float) -> Ints:
+    """Upkeep for so many seconds, or as long as there is anything to gain; the next time it begins elsewhere."""
+    chance = np.random.default_rng(secrets.randbits(128))
+    refiner = Refiner.of(codes, labels, costs, privacy, int(chance.integers(2**62)))
+    refiner.compile()
+    upkeep, over = Upkeep(chance), until(max_seconds)
+    progress.stage("refining")
+    gained, before = np.inf, refiner.loss()
+    while not over() and gained > LEAST * before:
+        gained, before = 0.0, refiner.loss()
+        for _ in range(ROUNDS):
+            some = len(refiner.alive()) / ROUNDS
+            gained += upkeep.work(refiner, some, POOLS_IN_A_SWEEP * some, progress, over)
+    return refiner.labels
 
 
 class Upkeep:
@@ -62,7 +85,7 @@ class Upkeep:
             chosen = choose(refiner, left // (most + 1))
             gained += self._try(refiner, chosen, most, self.many, progress, over)
             left -= len(chosen) * (most + 1)
-        before = refiner.sizes.copy()
+        before = refiner.sizes.copy()  # a split is a change, too
         refiner.split_large()
         note_changes(refiner.memory, np.flatnonzero(refiner.sizes != before))
         return gained
