@@ -199,8 +199,12 @@ def beginning(name: str, seed: int) -> pa.Table:
 
 
 def batches(name: str, seed: int) -> Iterator[ChangeBatch]:
-    """The batches of a history. No row comes twice."""
-    history, (table, schema) = HISTORIES[name], made(name, seed)
+    """The batches of a history."""
+    return batches_of(HISTORIES[name], *made(name, seed), seed)
+
+
+def batches_of(history: History, table: pa.Table, schema: shoal.Schema, seed: int) -> Iterator[ChangeBatch]:
+    """What happens to a table. No row comes twice."""
     rng, keys = np.random.default_rng(seed), table["id"].slice(0, history.first).to_pylist()
     at = history.first
 
