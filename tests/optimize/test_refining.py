@@ -170,7 +170,7 @@ def test_upkeep_lowers_the_loss_a_little_at_a_time(made: MadeTable, k: int, seed
             assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
             check_tree(refiner.grouping)
         ends.append(refiner.labels.copy())
-    assert np.array_equal(*ends)
+    assert np.array_equal(ends[0], ends[1])
 
 
 @given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))

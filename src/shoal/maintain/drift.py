@@ -34,7 +34,7 @@ MOST = 4_000  # groups that are tried
 def estimated_drift(live: LivePartition) -> float | None:
     """The loss as a multiple of starting again's; None where not every group has what is asked."""
     records, alive = live.records(), live.alive()
-    if not len(alive) or not live.standing().publishable:
+    if not len(alive) or not live.partition(records).publishable:
         return None
     refiner = Refiner.of(records.codes, live.labels[alive], live.costs, live.privacy_of(records), 1)
     groups = np.random.default_rng(1).permutation(refiner.alive())[:MOST]

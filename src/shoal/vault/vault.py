@@ -268,11 +268,14 @@ class Vault:
 
         Whoever has the records in memory at this version has held them against their checksums; for others everything
         is, once for a version. `drift`: estimate, too, how much more is lost than if it were started again; for that
-        the records are read, and nobody else writes meanwhile.
+        all records are read.
         """
         if drift:
-            with self._writing(progress) as state:
-                estimate = state.live.drift()
+            self._refuse_closed()
+            with self._turn:
+                self._catch_up(progress)
+                assert self._state is not None
+                estimate = self._state.live.drift()
             return replace(self.status(), drift=estimate)
         with self._reading() as connection:
             version = vault_row(connection, self.where)["version"]

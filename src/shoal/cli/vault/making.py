@@ -145,7 +145,6 @@ def status(
     drift: Annotated[
         bool, typer.Option("--drift", help="Estimate how much more is lost than if it were started again.")
     ] = False,
-    wait: Wait = WAIT,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -153,7 +152,7 @@ def status(
 
     What it holds, what has changed since the last release, and whether it may be published as it is.
     """
-    with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
+    with progress(as_json=as_json) as bar, opened(vault) as held:
         stands = held.status(drift=drift, progress=bar)
     if as_json:
         print_json(stands.facts())
