@@ -127,7 +127,8 @@ def main(arguments: list[str]) -> None:
 def in_words(found: dict[str, float]) -> str:
     spread = f"({found['least']:.3f} to {found['most']:.3f})"
     return (
-        f"loss {found['loss']:.3f} {spread}, estimate off by {found['off']:.3f}, {OTHER} {found['other_loss']:.3f}; a change {found['change']:.0f} µs, "
+        f"loss {found['loss']:.3f} {spread}, estimate off by {found['off']:.3f}, {OTHER} {found['other_loss']:.3f}; "
+        f"a change {found['change']:.0f} µs, "
         f"{found['change'] / found['other_change']:.1f} × {OTHER}'s; worst batch {found['worst']:.1f}"
     )
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int32]
 LOOSENED = 4  # groups for every record that comes or goes
 POOLED = 12  # groups in the pools that are tried for it
+MOST_POOLED = 3  # for every group that there is: a batch that changes much is not worth more
 REFILLS = 3  # tries
 
 
@@ -48,7 +49,8 @@ class Shoal(I3M):
         refiner = self._refiner()
         note_changes(self.memory, touched[touched >= 0])
         progress.stage("refining")
-        self.upkeep.work(refiner, LOOSENED * changes, POOLED * changes, progress)
+        pooled = min(POOLED * changes, MOST_POOLED * self.n_groups())
+        self.upkeep.work(refiner, LOOSENED * changes, pooled, progress)
 
     def _refill(self, small: Ints) -> None:
         self._refiner().try_all(REFILL, small, REFILLS)
