@@ -22,6 +22,7 @@ BENCHMARKS = {
     "agglomerative": "benchmarks.agglomerative",
     "refining": "benchmarks.refining",
     "maintenance": "benchmarks.maintenance",
+    "drift": "benchmarks.drift",
     "vault": "benchmarks.vault",
     "audit": "benchmarks.audit",
     "extracts": "benchmarks.extracts",

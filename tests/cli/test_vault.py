@@ -96,6 +96,9 @@ def test_a_program_gets_the_same_facts(person: Person) -> None:
     assert person.asks("update", "v", "now.csv")["updated"] == 2
     assert person.asks("delete", "v", "leaving.csv")["deleted"] == 2
     assert set(person.asks("optimize", "v")) == names_of(Optimized)
+    assert set(person.asks("optimize", "v", "--max-seconds", "1")) == names_of(Optimized)
+    assert person.asks("status", "v")["drift"] is None
+    assert person.asks("status", "v", "--drift")["drift"] >= 1.0
     unwritten = person.asks("publish", "v")
     assert unwritten["output"] is None
     assert unwritten["manifest"] is None

@@ -17,7 +17,8 @@ from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
-from shoal.optimize.refine.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT
+from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT
+from shoal.optimize.refine.upkeep import Upkeep
 from shoal.partition import Partition
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all
@@ -32,7 +33,7 @@ from tests.support.pools import build_in, near_in, search_in
 from tests.support.rules import asked_of
 from tests.support.tables import MadeTable, tables
 
-STEPS = {"move": MOVE, "dissolve": DISSOLVE, "split": SPLIT, "pool": POOL}
+STEPS = {"move": MOVE, "dissolve": DISSOLVE, "split": SPLIT, "pool": POOL, "loosen": LOOSEN}
 
 
 @given(made=tables(min_rows=6, max_rows=14), k=st.integers(2, 3), measure=st.sampled_from(MEASURES), data=st.data())
@@ -133,6 +134,43 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
             count_all(fresh, g.members.labels)
             assert np.array_equal(fresh.counts.people, g.rules.counts.people)
             assert np.array_equal(fresh.counts.sizes, g.rules.counts.sizes)
+
+
+@given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 3), data=st.data())
+@settings(max_examples=40)
+def test_to_loosen_is_to_move_every_record_and_then_to_dissolve(made: MadeTable, k: int, data: st.DataObject) -> None:
+    records = encode(made.table, made.schema)
+    costs, privacy = cost_tables(records.books, "il"), Privacy.only_k(k, len(records))
+    labels = cluster(records, k, method="mondrian").labels
+    one, other = (Refiner.of(records.codes, labels, costs, privacy, 1) for _ in range(2))
+    group = data.draw(st.sampled_from(one.alive().tolist()))
+    gained = one.try_all(LOOSEN, np.array([group]))
+    record, members = int(other.grouping.members.heads[group]), []
+    while record >= 0:
+        members.append(record)
+        record = int(other.grouping.members.nexts[record])
+    expected = other.try_all(MOVE, np.array(members)) + other.try_all(DISSOLVE, np.array([group]))
+    assert gained == pytest.approx(expected)
+    assert np.array_equal(one.labels, other.labels)
+
+
+@given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))
+@settings(max_examples=40)
+def test_upkeep_lowers_the_loss_a_little_at_a_time(made: MadeTable, k: int, seed: int) -> None:
+    records = encode(made.table, made.schema)
+    costs, privacy = cost_tables(records.books, "il"), Privacy.only_k(k, len(records))
+    start = cluster(records, k, method="mondrian").labels
+    ends = []
+    for _ in range(2):
+        refiner, upkeep = Refiner.of(records.codes, start, costs, privacy, seed), Upkeep(np.random.default_rng(seed))
+        for _ in range(6):
+            before = refiner.loss()
+            gained = upkeep.work(refiner, 1.5, 7.5)
+            assert refiner.loss() <= before - gained + 1e-9  # splits are not counted
+            assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
+            check_tree(refiner.grouping)
+        ends.append(refiner.labels.copy())
+    assert np.array_equal(ends[0], ends[1])
 
 
 @given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))

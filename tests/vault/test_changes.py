@@ -39,6 +39,8 @@ def test_a_dry_run_changes_nothing(place: Place, tmp_path: Path) -> None:
         assert vault.delete(["key-1"], dry_run=True).deleted == 1
         assert vault.update(as_table(rows_of(2, wild=True, seed=4)), dry_run=True).updated == 2
         assert vault.optimize(dry_run=True).dry_run
+        assert vault.optimize(max_seconds=1, dry_run=True).dry_run
+        assert vault.status(drift=True).drift is not None
         assert vault.publish(tmp_path / "x.csv", dry_run=True).table.num_rows == 63
         assert vault.rebase(k=5, dry_run=True).epoch == 2
         assert vault.compact(dry_run=True).dry_run

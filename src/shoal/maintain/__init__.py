@@ -43,7 +43,7 @@ def _similar_b_tree(live: LivePartition) -> Engine:
 MAINTAINERS: dict[str, Maintainer] = {
     "shoal": Maintainer(
         engine=_shoal,
-        summary="as i3m, then refine what was touched and its neighbours, so that the loss does not drift",
+        summary="as i3m, then refine what was touched and some of the rest, so that the loss does not drift",
         method="shoal",
     ),
     "i3m": Maintainer(

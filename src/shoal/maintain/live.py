@@ -28,7 +28,7 @@ from shoal.maintain.change import Applied, Change
 from shoal.maintain.engine import Engine
 from shoal.maintain.steps import NOBODY
 from shoal.maintain.table import LiveTable
-from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer
+from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer, check_seconds
 from shoal.partition import Partition
 from shoal.privacy import Privacy, Rule
 from shoal.progress import SILENT, Progress, announced
@@ -217,6 +217,12 @@ class LivePartition:
             sizes = self.privacy.rules.counts.people[: len(sizes)][sizes > 0]
         return Standing(engine.n_groups(), int(sizes[sizes > 0].min()), engine.loss(), engine.publishable())
 
+    def drift(self) -> float | None:
+        """The loss as a multiple of what starting again would lose: an estimate; None where it cannot be told."""
+        from shoal.maintain.drift import estimated_drift  # loads Numba
+
+        return estimated_drift(self)
+
     def loss(self) -> float:
         """What all records lose together, by the measure and the columns' weights."""
         alive = self.alive()
@@ -278,30 +284,38 @@ class LivePartition:
             gone, come = steps.maintain(self, arrivals, progress)
         change.applied = steps.applied(self, change.before, arrivals, gone, come)
 
-    def optimize(self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT) -> float:
+    def optimize(
+        self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT, max_seconds: float | None = None
+    ) -> float:
         """Lower the loss as far as one way to do it can; by how much the total has fallen.
 
         Guarantee: that of `optimizing`.
         """
         check_optimizer(how)
+        check_seconds("max_seconds", max_seconds)
         before = self.loss()
         with self._provisional() as change:
             with announced(progress):
-                steps.optimize(self, how, progress)
+                steps.optimize(self, how, max_seconds, progress)
             change.accept()
         return before - self.loss()
 
     @contextmanager
-    def optimizing(self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT) -> Iterator[Change]:
+    def optimizing(
+        self, how: str = DEFAULT_OPTIMIZER, progress: Progress = SILENT, max_seconds: float | None = None
+    ) -> Iterator[Change]:
         """The groups with a lower loss, for the length of a block, and for good if the block accepts them.
+
+        `max_seconds`: time that there is for it, and all that is taken unless nothing is left to gain.
 
         Guarantee: groups that have what is asked still have it. Some may have 2k records and more: the next batch
         splits those.
         """
         check_optimizer(how, needed=True)
+        check_seconds("max_seconds", max_seconds)
         with self._provisional() as change:
             with announced(progress):
-                steps.optimize(self, how, progress)
+                steps.optimize(self, how, max_seconds, progress)
             change.applied = steps.applied(self, change.before, NO_ARRIVALS, NOBODY, NOBODY)
             yield change
 

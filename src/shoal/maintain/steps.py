@@ -96,13 +96,14 @@ def admit(live: LivePartition, arrivals: Arrivals) -> tuple[Ints, Ints, Ints]:
     return table.slots_of((*arrivals.deleted, *arrivals.updated)), come, replaced
 
 
-def optimize(live: LivePartition, how: str, progress: Progress) -> None:
+def optimize(live: LivePartition, how: str, max_seconds: float | None, progress: Progress) -> None:
     """Other groups, with no more loss."""
     alive, records = live.alive(), live.records()
     if not len(alive):
         return
     labels = live.labels[alive]
-    better = optimized(how, records.codes, without_gaps(labels), live.costs, live.privacy_of(records), progress)
+    privacy = live.privacy_of(records)
+    better = optimized(how, records.codes, without_gaps(labels), live.costs, privacy, progress, max_seconds)
     live.labels[alive] = _as_before(better, labels)
     live.forget_engine()
     mend(live, progress)

@@ -1,7 +1,7 @@
 """Moves that lower the loss of a partition and never break privacy. One file each; this one knows their names.
 
 A module is imported when it is asked for, because its kernels load Numba. It has a function
-`run(codes, labels, costs, privacy, progress) -> labels`.
+`run(codes, labels, costs, privacy, progress, max_seconds) -> labels`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,27 @@ from shoal.privacy import Privacy
 from shoal.progress import SILENT, Progress
 
 Ints = NDArray[np.int32]
-Optimizer = Callable[[Ints, Ints, CostTables, Privacy, Progress], Ints]
+Optimizer = Callable[[Ints, Ints, CostTables, Privacy, Progress, float | None], Ints]
 
 
-def _refine(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
+def _refine(
+    codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress, max_seconds: float | None
+) -> Ints:
+    if max_seconds is not None:
+        from shoal.optimize.refine import upkeep
+
+        return upkeep.run(codes, labels, costs, privacy, progress, max_seconds)
     from shoal.optimize.refine.refiner import run
 
     return run(codes, labels, costs, privacy, progress)
 
 
-def _breaking(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
+def _breaking(
+    codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress, max_seconds: float | None
+) -> Ints:
     from shoal.optimize.breaking import run
 
-    return run(codes, labels, costs, privacy, progress)
+    return run(codes, labels, costs, privacy, progress, max_seconds)
 
 
 OPTIMIZERS: dict[str, Optimizer] = {"refine": _refine, "breaking": _breaking}
@@ -43,9 +51,26 @@ def check_optimizer(name: str | None, *, needed: bool = False) -> None:
         raise ParameterError(one_of("optimize", name, OPTIMIZERS))
 
 
+def check_seconds(name: str, seconds: float | None) -> None:
+    """None: as long as it takes."""
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0
+    if seconds is not None and not known:
+        raise ParameterError(f"{name} must be a number of at least 0. Got {seconds!r} instead.")
+
+
 def optimized(
-    name: str, codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress = SILENT
+    name: str,
+    codes: Ints,
+    labels: Ints,
+    costs: CostTables,
+    privacy: Privacy,
+    progress: Progress = SILENT,
+    max_seconds: float | None = None,
 ) -> Ints:
-    """The labels of a partition with no more loss, in which every group still has what is asked."""
+    """The labels of a partition with no more loss, in which every group still has what is asked.
+
+    `max_seconds`: no longer than that, and then what comes of it depends on the machine.
+    """
     check_optimizer(name, needed=True)
-    return OPTIMIZERS[name](codes, labels, costs, privacy, progress)
+    check_seconds("max_seconds", max_seconds)
+    return OPTIMIZERS[name](codes, labels, costs, privacy, progress, max_seconds)

@@ -18,6 +18,8 @@ Guarantee: the loss does not rise, and groups that had what is asked still have 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +32,7 @@ from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import move, records_of
 from shoal.compiling import ZERO, inner, kernel
+from shoal.optimize.refine.refiner import until
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all, join, leave
 from shoal.privacy.rules import rules_of
@@ -40,7 +43,15 @@ GROUPS_PER_TURN = 1_000
 LOOK, DISSOLVE = range(2)
 
 
-def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
+def run(
+    codes: Ints,
+    labels: Ints,
+    costs: CostTables,
+    privacy: Privacy,
+    progress: Progress,
+    max_seconds: float | None = None,
+) -> Ints:
+    over = until(max_seconds)
     labels = without_gaps(labels)
     n_groups = int(labels.max(initial=-1)) + 1
     covered = np.zeros(n_groups, np.bool_)
@@ -48,18 +59,22 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     count_all(rules, labels)
     g = new_grouping(codes, labels, costs, rules, reshapes=False, catalog=NEVER)
     dissolve_covered(g, LOOK, np.zeros(0, np.int32), covered)
-    _by_turns(g, LOOK, np.arange(n_groups, dtype=np.int32), covered, progress)
+    _by_turns(g, LOOK, np.arange(n_groups, dtype=np.int32), covered, progress, over)
     found = np.flatnonzero(covered)
     losses = g.groups.sizes[found] * g.groups.losses[found]
     order = found[np.argsort(-losses, kind="stable")].astype(np.int32)
-    _by_turns(g, DISSOLVE, order, covered, progress)
+    _by_turns(g, DISSOLVE, order, covered, progress, over)
     dissolved: Ints = g.members.labels
     return dissolved
 
 
-def _by_turns(g: Grouping, what: int, order: Ints, covered: NDArray[np.bool_], progress: Progress) -> None:
+def _by_turns(
+    g: Grouping, what: int, order: Ints, covered: NDArray[np.bool_], progress: Progress, over: Callable[[], bool]
+) -> None:
     progress.stage("looking for covered groups" if what == LOOK else "breaking covered groups", len(order))
     for first in range(0, len(order), GROUPS_PER_TURN):
+        if over():
+            break
         some = order[first : first + GROUPS_PER_TURN]
         dissolve_covered(g, what, some, covered)
         progress.advance(len(some))

@@ -101,6 +101,7 @@ class Status(Fact):
     waiting: int  # of safe: records that the last release does not show
     ghosts: int  # of safe: published rows that nobody holds any more
     size: int | None  # bytes on disk, where that can be told
+    drift: float | None = None  # the loss, × that of starting again, if an estimate was asked for and there is one
 
     def in_words(self) -> str:
         release = "no release yet" if self.last_release is None else f"release {self.last_release}"

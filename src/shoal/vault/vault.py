@@ -33,7 +33,7 @@ from shoal.errors import (
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.maintain.change import Change, changes_values
 from shoal.maintain.extracts import changes_of
-from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer
+from shoal.optimize import DEFAULT_OPTIMIZER, check_optimizer, check_seconds
 from shoal.privacy.requirements import PerColumn, Requirements
 from shoal.progress import SILENT, Progress
 from shoal.records.changes import ChangeBatch, read_keys
@@ -262,12 +262,20 @@ class Vault:
         (text,) = as_text("", pa.array([key]), ()).to_pylist()  # as a batch reads it: 1.0 is 1
         return self._hashing.of(text, Role.KEY)
 
-    def status(self) -> Status:
+    def status(self, *, drift: bool = False, progress: Progress = SILENT) -> Status:
         """How the vault stands. Raises VaultError if what it holds is damaged: nothing could be published of it.
 
         Whoever has the records in memory at this version has held them against their checksums; for others everything
-        is, once for a version.
+        is, once for a version. `drift`: estimate, too, how much more is lost than if it were started again; for that
+        all records are read.
         """
+        if drift:
+            self._refuse_closed()
+            with self._turn:
+                self._catch_up(progress)
+                assert self._state is not None
+                estimate = self._state.live.drift()
+            return replace(self.status(), drift=estimate)
         with self._reading() as connection:
             version = vault_row(connection, self.where)["version"]
             if version not in (self._looked_at, -1 if self._state is None else self._state.version):
@@ -575,13 +583,23 @@ class Vault:
         )
 
     def optimize(
-        self, how: str = DEFAULT_OPTIMIZER, *, dry_run: bool = False, progress: Progress = SILENT
+        self,
+        how: str = DEFAULT_OPTIMIZER,
+        *,
+        max_seconds: float | None = None,
+        dry_run: bool = False,
+        progress: Progress = SILENT,
     ) -> Optimized:
-        """Lower the loss of the groups as they are; what is asked of them still holds."""
+        """Lower the loss of the groups as they are; what is asked of them still holds.
+
+        `max_seconds`: the time that there is for it. It is used up unless nothing is left to gain, and what comes of it
+        depends on the machine.
+        """
         check_optimizer(how, needed=True)
+        check_seconds("max_seconds", max_seconds)
         with self._writing(progress) as state:
             before = state.live.loss()
-            with state.live.optimizing(how, progress) as change:
+            with state.live.optimizing(how, progress, max_seconds) as change:
                 after = state.live.loss()
                 if not dry_run and len(change.applied.moved):
                     self._keep(state, change, Origin("optimize"))

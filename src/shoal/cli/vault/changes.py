@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,8 +27,12 @@ from shoal.cli.vault.options import (
 )
 from shoal.errors import ParameterError
 from shoal.optimize import DEFAULT_OPTIMIZER, OPTIMIZERS
+from shoal.progress import Progress
 from shoal.records.extracts import MAX_DELETED
 from shoal.vault.facts import Changed, Optimized, Replaced, Status
+
+if TYPE_CHECKING:
+    from shoal.vault.vault import Vault
 
 
 @command
@@ -116,6 +120,10 @@ def apply(
     max_deleted: Annotated[
         float, typer.Option(help="Refuse a snapshot that would delete a larger share of the records.", min=0, max=1)
     ] = MAX_DELETED,
+    spare: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Then lower the loss, in the time that there is for it.", min=0),
+    ] = None,
     ignore_unknown: IgnoreUnknown = False,
     batch_id: BatchId = None,
     again: Again = False,
@@ -139,20 +147,25 @@ def apply(
             replaced = held.replace(
                 snapshot, max_deleted=max_deleted, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar
             )
+            optimized = _in_spare_time(held, spare, replaced, bar)
             stands = held.status()
-            _tell_replaced(replaced, stands, named(vault), max_deleted, as_json=as_json)
+            _tell_replaced(replaced, stands, named(vault), max_deleted, as_json=as_json, optimized=optimized)
             return
         changed = held.apply(
             file, ignore_unknown=ignore_unknown, batch_id=batch_id, again=again, dry_run=dry_run, progress=bar
         )
+        optimized = _in_spare_time(held, spare, changed, bar)
         stands = held.status()
-    _tell(changed, stands, named(vault), as_json=as_json)
+    _tell(changed, stands, named(vault), as_json=as_json, optimized=optimized)
 
 
 @command
 def optimize(
     vault: VaultPlace,
     how: Annotated[str, typer.Option(help=f"By which moves: {', '.join(OPTIMIZERS)}.")] = DEFAULT_OPTIMIZER,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="The time that there is for it. Default: as long as it takes.", min=0)
+    ] = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -160,16 +173,24 @@ def optimize(
 ) -> None:
     """Lower the loss of the groups as they are, and keep what is asked for."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
-        optimized, stands = held.optimize(how, dry_run=dry_run, progress=bar), held.status()
+        optimized = held.optimize(how, max_seconds=max_seconds, dry_run=dry_run, progress=bar)
+        stands = held.status()
     if as_json:
         print_json(optimized.facts())
     else:
         _show_optimized(optimized, stands, named(vault))
 
 
-def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None:
+def _in_spare_time(held: Vault, spare: float | None, changed: Changed, bar: Progress) -> Optimized | None:
+    """When the batch lasts: what comes after it cannot undo it."""
+    if spare is None or changed.dry_run:
+        return None
+    return held.optimize(max_seconds=spare, progress=bar)
+
+
+def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool, optimized: Optimized | None = None) -> None:
     if as_json:
-        print_json(changed.facts())
+        print_json(changed.facts() | ({} if optimized is None else {"optimized": optimized.facts()}))
         return
     counts = ((changed.inserted, "inserted"), (changed.updated, "updated"), (changed.deleted, "deleted"))
     done = [(count, verb) for count, verb in counts if count]
@@ -177,6 +198,7 @@ def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None
         screen.print(f"{plural(changed.ignored, 'key')} that no record has, passed over.")
     if not done:
         screen.print("The file has no records: none has changed.")
+        _tell_spare(optimized)
         return
     first, *rest = done
     would = "would be " if changed.dry_run else ""
@@ -189,17 +211,26 @@ def _tell(changed: Changed, stands: Status, name: str, *, as_json: bool) -> None
     else:
         changes = "has" if changed.groups == 1 else "have"
         screen.print(f"[bold green]✓[/] {listed}; {groups} {changes} changed, come or gone.")
+        _tell_spare(optimized)
         show_unpublished(stands, name)
 
 
-def _tell_replaced(replaced: Replaced, stands: Status, name: str, most: float, *, as_json: bool) -> None:
+def _tell_spare(optimized: Optimized | None) -> None:
+    if optimized is not None:
+        screen.print(_lowered(optimized))
+
+
+def _tell_replaced(
+    replaced: Replaced, stands: Status, name: str, most: float, *, as_json: bool, optimized: Optimized | None
+) -> None:
     if not as_json:
         same = f"{number(replaced.unchanged)} of them as they are here"
         screen.print(f"The snapshot has {plural(replaced.rows, 'record')}, {same}.")
     if not as_json and not (replaced.inserted or replaced.updated or replaced.deleted):
         screen.print("Nothing has to change.")
+        _tell_spare(optimized)
     else:
-        _tell(replaced, stands, name, as_json=as_json)
+        _tell(replaced, stands, name, as_json=as_json, optimized=optimized)
     if replaced.too_many_deleted and not as_json:
         screen.print(
             f"[bold red]✗[/] It would be refused: more than {most:.1%} of the records are lacking (--max-deleted)."
@@ -209,13 +240,16 @@ def _tell_replaced(replaced: Replaced, stands: Status, name: str, most: float, *
 
 
 def _show_optimized(optimized: Optimized, stands: Status, name: str) -> None:
+    screen.print(_lowered(optimized))
+    if optimized.after < optimized.before and not optimized.dry_run:
+        show_unpublished(stands, name)
+
+
+def _lowered(optimized: Optimized) -> str:
     before, after = number(optimized.before), number(optimized.after)
     if optimized.after >= optimized.before:
-        screen.print(f"Nothing to gain: the loss stays at {before}.")
-        return
+        return f"Nothing to gain: the loss stays at {before}."
     gained = f"{1 - optimized.after / optimized.before:.1%} less"
     if optimized.dry_run:
-        screen.print(f"The loss would go from {before} to {after}, {gained}. Nothing has been changed.")
-    else:
-        screen.print(f"[bold green]✓[/] The loss went from {before} to {after}, {gained}.")
-        show_unpublished(stands, name)
+        return f"The loss would go from {before} to {after}, {gained}. Nothing has been changed."
+    return f"[bold green]✓[/] The loss went from {before} to {after}, {gained}."

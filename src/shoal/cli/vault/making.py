@@ -142,6 +142,9 @@ def _show_asked(stands: Status) -> None:
 @command
 def status(
     vault: VaultPlace,
+    drift: Annotated[
+        bool, typer.Option("--drift", help="Estimate how much more is lost than if it were started again.")
+    ] = False,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -149,15 +152,15 @@ def status(
 
     What it holds, what has changed since the last release, and whether it may be published as it is.
     """
-    with opened(vault) as held:
-        stands = held.status()
+    with progress(as_json=as_json) as bar, opened(vault) as held:
+        stands = held.status(drift=drift, progress=bar)
     if as_json:
         print_json(stands.facts())
         return
     table = Table(title=escape(stands.vault), title_justify="left", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, fact in _rows(stands):
+    for name, fact in _rows(stands, drift=drift):
         table.add_row(name, escape(fact))
     screen.print(table)
     for note in stands.notes:
@@ -172,13 +175,20 @@ def status(
     show_obstacles(stands)
 
 
-def _rows(stands: Status) -> list[tuple[str, str]]:
+def _drift(estimate: float | None) -> str:
+    if estimate is None:
+        return "cannot be told: not every group has what is asked"
+    return f"about {estimate:.2f} × the loss of starting again"
+
+
+def _rows(stands: Status, *, drift: bool) -> list[tuple[str, str]]:
     smallest = "" if stands.smallest is None else f"; the smallest has {number(stands.smallest)} {stands.counted}"
     rows = [
         ("records", number(stands.records)),
         ("groups", number(stands.groups) + smallest),
         ("asked for", "; ".join([f"k = {stands.k}", *stands.rules])),
         ("loss", f"{number(stands.loss)} ({stands.measure}, on the epoch's domains)"),
+        *([("drift", _drift(stands.drift))] if drift else []),
         ("maintainer", stands.maintainer),
         ("last release", _last_release(stands)),
         ("since then" if stands.last_release is not None else "so far", _since(stands)),

@@ -28,6 +28,7 @@ from shoal.cluster.shoal import starts
 from shoal.cluster.shoal.neighbourhood import without_neighbours
 from shoal.cluster.shoal.starts import Over, refined
 from shoal.errors import ParameterError, one_of
+from shoal.optimize import check_seconds
 from shoal.optimize.refine.refiner import DEFAULT_EFFORT, EFFORTS, until
 
 Ints = NDArray[np.int32]
@@ -40,8 +41,7 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
     """The group of each record. `max_seconds`: no longer than that, once there is a partition at all."""
     if effort not in EFFORTS:
         raise ParameterError(one_of("effort", effort, EFFORTS))
-    if max_seconds is not None and not max_seconds >= 0:
-        raise ParameterError(f"max_seconds must be a number of at least 0. Got {max_seconds!r} instead.")
+    check_seconds("max_seconds", max_seconds)
     over = until(max_seconds)
     if task.measure == "pmi":
         return by_scan(task, over)

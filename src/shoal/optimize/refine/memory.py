@@ -40,6 +40,12 @@ def grow_memory(memory: SearchMemory, n_groups: int) -> SearchMemory:
     return memory.replace(changed=grow(memory.changed, n_groups), tried=grow(memory.tried, n_groups, -1))
 
 
+def note_changes(memory: SearchMemory, groups: NDArray[np.integer]) -> None:
+    """These groups have changed, in ways that no step of refining has noted."""
+    memory.state["clock"][0] += 1
+    memory.changed[groups] = memory.state["clock"][0]
+
+
 @inner
 def note_change(memory: SearchMemory, group: int) -> None:
     memory.changed[group] = memory.state[0].clock

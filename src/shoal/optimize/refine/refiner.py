@@ -16,7 +16,7 @@ from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO
 from shoal.optimize.refine.memory import SearchMemory, new_memory
 from shoal.optimize.refine.regroup import MOST
-from shoal.optimize.refine.steps import DISSOLVE, MOVE, POOL, REFILL, SPLIT, step
+from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT, step
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all
 from shoal.privacy.rules import rules_of
@@ -24,7 +24,8 @@ from shoal.progress import SILENT, Progress, seconds_spent_compiling
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-TURN = {MOVE: 5_000, DISSOLVE: 1_000, SPLIT: 1_000, POOL: 200, REFILL: 200}  # items between two looks at the clock
+# Items between two looks at the clock.
+TURN = {MOVE: 5_000, DISSOLVE: 1_000, SPLIT: 1_000, POOL: 200, REFILL: 200, LOOSEN: 1_000}
 POOL_RECORDS = 35  # a pool is not much larger, unless k is
 FEWEST = 2  # neighbours of a group in its pool; MOST in `regroup.py`
 
@@ -50,7 +51,7 @@ class Refiner:
 
     def __init__(self, grouping: Grouping, memory: SearchMemory) -> None:
         self.grouping, self.memory = grouping, memory
-        self.neighbours = max(FEWEST, min(MOST, POOL_RECORDS // grouping.k))
+        self.neighbours = neighbours_for(POOL_RECORDS, grouping.k)
 
     @classmethod
     def of(cls, codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, seed: int) -> Refiner:
@@ -87,14 +88,20 @@ class Refiner:
         rebuilds: int = 0,
         progress: Progress = SILENT,
         over: Callable[[], bool] = bool,
+        *,
+        neighbours: int | None = None,
     ) -> float:
-        """One kind of step for all items, some at a time; by how much the loss has fallen."""
+        """One kind of step for all items, some at a time; by how much the loss has fallen.
+
+        `neighbours`: of a group in its pool, if not as many as usual.
+        """
         gained = 0.0
+        neighbours = self.neighbours if neighbours is None else neighbours
         for first in range(0, len(items), TURN[what]):
             if over():
                 break
             some = items[first : first + TURN[what]].astype(np.int32)
-            gained += step(self.grouping, self.memory, what, some, self.neighbours, rebuilds)
+            gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds)
             progress.advance(len(some))
             if what == POOL:
                 progress.note(f"loss {self.loss():,.0f}".replace(",", " "))
@@ -104,7 +111,7 @@ class Refiner:
         """Sweep until it is no longer worth it, or `over()`. Groups go in the order of their numbers (`starts.py`)."""
         records = np.flatnonzero(self.labels >= 0)
         for sweep in range(effort.sweeps):
-            self._split_large()
+            self.split_large()
             before = self.loss()
             progress.stage("moving records", len(records))
             self.try_all(MOVE, records, progress=progress, over=over)
@@ -114,10 +121,16 @@ class Refiner:
             self.try_all(POOL, pools, effort.rebuilds, progress, over)
             if over() or before - self.loss() < effort.least * before:
                 break
-        self._split_large()
+        self.split_large()
 
-    def _split_large(self) -> None:
+    def split_large(self) -> None:
+        """Groups of 2k and more become two."""
         self.try_all(SPLIT, np.flatnonzero(self.sizes >= 2 * self.grouping.k))
+
+
+def neighbours_for(records: int, k: int) -> int:
+    """How many neighbours a group has in a pool of about so many records."""
+    return max(FEWEST, min(MOST, records // k))
 
 
 def until(max_seconds: float | None) -> Callable[[], bool]:

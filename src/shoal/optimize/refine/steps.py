@@ -1,4 +1,4 @@
-"""The steps of refining, as kernels: move a record, dissolve a group, and the way to the others."""
+"""The steps of refining, as kernels: move a record, dissolve a group, loosen one (both), and the way to the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.privacy.counts import join, leave, may_leave
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-MOVE, DISSOLVE, SPLIT, POOL, REFILL = range(5)
+MOVE, DISSOLVE, SPLIT, POOL, REFILL, LOOSEN = range(6)
 
 
 @kernel
@@ -36,6 +36,8 @@ def step(g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: 
             split_large(g, one)
         elif what == REFILL:
             try_refilling(g, memory, one, rebuilds)
+        elif what == LOOSEN:
+            gained += try_loosening(g, memory, one)
         else:
             gained += try_pool(g, memory, one, neighbours, rebuilds)
         rebuild_if_stale(g)
@@ -132,6 +134,17 @@ def try_dissolving(g: Grouping, memory: SearchMemory, group: int) -> float:
         update_group(g, targets[i])
         note_change(memory, targets[i])
     return saved - cost
+
+
+@inner
+def try_loosening(g: Grouping, memory: SearchMemory, group: int) -> float:
+    """Each record of a group goes where it costs less than it saves; then all that are left, if that does."""
+    if g.groups.sizes[group] == 0:
+        return 0.0
+    gained = 0.0
+    for record in records_of(g, group):
+        gained += try_move(g, memory, record + ZERO)
+    return gained + try_dissolving(g, memory, group)
 
 
 @inner

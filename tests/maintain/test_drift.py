@@ -1,0 +1,87 @@
+"""Groups do not age: small histories, the estimate of the drift, and time that is left for it.
+
+The bounds are loose: small tables have luck, and begin from the best of several starts. (`make bench NAMES=drift`
+measures at full size.)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from benchmarks.histories import History, Step, adult, batches_of, growing, mixed, shrinking, survey
+from shoal.cluster import cluster
+from shoal.errors import ParameterError
+from shoal.maintain.live import LivePartition, Settings
+from shoal.measures import total_loss
+from tests.support.live_partitions import rows, schema
+
+SMALL = {
+    "growing": History(survey, 300, growing(300, 10, 6)),
+    "shrinking": History(survey, 3_000, shrinking(3_000, 10, 6)),
+    "updates": History(adult, 1_500, [Step(replaced=100)] * 12),
+    "pairs": History(adult, 1_000, mixed(1_000, 12, 0.1), k=2),
+}
+AT_MOST = 1.06
+
+
+@cache
+def followed(name: str, maintainer: str = "shoal") -> LivePartition:
+    history = SMALL[name]
+    table, schema = history.make(history.rows, 1)
+    settings = Settings(k=history.k, maintainer=maintainer, method="shoal", seed=1)
+    live = LivePartition.start(table.slice(0, history.first), schema, settings)
+    for batch in batches_of(history, table, schema, 1):
+        live.apply(batch)
+    return live
+
+
+def drift(live: LivePartition) -> float:
+    records = live.records()
+    again = [total_loss(cluster(records, live.k, seed=seed), live.books) for seed in (1, 2)]
+    return live.loss() / float(np.mean(again))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_loss_stays_near_that_of_starting_again(name: str) -> None:
+    live = followed(name)
+    assert live.partition().publishable
+    assert drift(live) <= AT_MOST
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_drift_is_estimated_from_what_pools_gain(name: str) -> None:
+    live, other = followed(name), followed(name, "i3m")
+    before = live.labels.copy()
+    estimate, larger = live.drift(), other.drift()
+    assert np.array_equal(live.labels, before)
+    assert estimate is not None
+    assert larger is not None
+    assert estimate == live.drift()
+    assert 1.0 <= estimate < larger
+    assert estimate == pytest.approx(max(1.0, drift(live)), abs=0.05)
+
+
+def test_the_drift_of_what_cannot_be_published_is_not_told() -> None:
+    live = LivePartition.start(rows(0, 2), schema(), Settings(k=3, seed=1))
+    assert live.drift() is None
+
+
+def test_time_that_is_left_is_used() -> None:
+    live = followed("growing", "i3m")
+    before, groups = live.loss(), live.labels.copy()
+    with live.optimizing(max_seconds=0):
+        assert np.array_equal(live.labels, groups)
+    with live.optimizing(max_seconds=60) as change:  # it ends when there is nothing to gain
+        assert live.loss() < before
+        assert len(change.applied.moved)
+        live.partition().check()
+        assert live.partition().publishable
+    assert np.array_equal(live.labels, groups)
+    with live.optimizing("breaking", max_seconds=0):
+        assert np.array_equal(live.labels, groups)
+    for wrong in (-1, float("nan"), True, "soon"):
+        with pytest.raises(ParameterError, match="max_seconds must be a number of at least 0"):
+            live.optimize(max_seconds=wrong)  # type: ignore[arg-type]
