@@ -1,11 +1,11 @@
 """What the method `shoal` refines: the groups that it makes itself, and those of other methods (docs/method.md).
 
 Where k is small the start is agglomerative clustering: the closest are merged first, and pairs and triples that are
-found so lose least. Where it is larger that takes longer than what follows is worth (but for effort `thorough`), and the
-start is that of sequential clustering with other first groups: those that k-member makes for half of k. Records move to
-the group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at random
-in between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper, take
-many times as long to find their groups, and pairs twice as long.
+found so lose least. Where it is larger that takes longer than it is worth (but for effort `thorough`), and the start is
+that of sequential clustering with other first groups: those that k-member makes for half of k. Records move to the
+group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at random in
+between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper, take many
+times as long to find their groups, and pairs twice as long.
 
 Records, and with them groups, are numbered so that neighbours are together (`neighbours_together`): whoever asks a tree
 after a neighbour finds most of the way still in the processor's cache. Among a million records that halves the time.
