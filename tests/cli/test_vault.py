@@ -91,7 +91,9 @@ def test_a_program_gets_the_same_facts(person: Person) -> None:
     assert release["manifest"] == "1.csv.manifest.json"
     assert release["k"] == 3
     assert release["dry_run"] is False
-    changed = person.asks("apply", "v", "changes.csv")
+    changed = person.asks("apply", "v", "changes.csv", "--spare", "1")
+    assert set(changed) == {*names_of(Changed), "optimized"}
+    assert set(changed["optimized"]) == names_of(Optimized)
     assert (changed["inserted"], changed["updated"], changed["deleted"], changed["dry_run"]) == (1, 1, 1, False)
     assert person.asks("update", "v", "now.csv")["updated"] == 2
     assert person.asks("delete", "v", "leaving.csv")["deleted"] == 2

@@ -6,10 +6,10 @@ to gain, too; and one turn of pools does not find all that there is. So the drif
 
     1 + FOUND × (share of the loss that pools gain − LEFT)
 
-and never as less than 1: groups that lose less than starting again would look like new ones. Both figures are from the
-histories of `benchmarks/drift.py`, followed with more work and with less than the maintainer does; there they are the
-same for tables of very different kinds, but not where starting again has better starts (`cluster/shoal/starts.py`) than
-the groups have had: on columns that have nothing to do with each other the drift is larger than this says.
+and never as less than 1: groups that lose less than starting again would look like new ones. Both figures are fitted to
+eleven of the histories of `benchmarks/drift.py` (one seed; the maintainer, and the same with a fourth of its work). It
+is an estimate: refining sees what refining can gain, so the drift is larger than this says where starting again ends
+elsewhere. That is so on columns that have nothing to do with each other, and with closeness (docs/method.md).
 
 Of many groups some are tried, by chance that is always the same. Nothing changes.
 """

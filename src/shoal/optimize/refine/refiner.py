@@ -103,7 +103,7 @@ class Refiner:
             some = items[first : first + TURN[what]].astype(np.int32)
             gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds)
             progress.advance(len(some))
-            if what == POOL:
+            if what == POOL and progress is not SILENT:  # to add up what all groups lose takes longer than some pools
                 progress.note(f"loss {self.loss():,.0f}".replace(",", " "))
         return gained
 
