@@ -192,28 +192,27 @@ FOLLOWED: dict[str, tuple[int, int, list[tuple[str, str]], list[Any], list[str],
     "the last of a cohort leaves when one of it finds company": (
         2, 2, [("a", "x"), ("b", "y")],
         [worker("p", 10, "c", "x")], ["e1"],
-        [worker("q1", 9, "a", "x"), worker("q2", 12, "c", "x")],
+        [worker("q1", 10, "a", "x"), worker("q2", 10, "c", "x")],
     ),
     "back, with another job, when the last of the cohort leaves": (
         2, 2, [("a", "x"), ("b", "y")],
         [], ["e1"],
-        [worker("p", 10, "a", "z"), worker("q1", 9, "a", "z"), worker("q2", 12, "c", "z")],
+        [worker("p", 10, "a", "z"), worker("q1", 10, "a", "z"), worker("q2", 10, "c", "z")],
     ),
     "back, with another job": (
         2, 2, [("a", "x"), ("b", "x")],
         [], [],
-        [worker("p", 10, "a", "y"), worker("q1", 9, "a", "x"), worker("q2", 12, "b", "x")],
+        [worker("p", 10, "a", "y"), worker("q1", 10, "a", "x"), worker("q2", 10, "b", "x")],
     ),
     "another job first, as a stale place tells, then another illness": (
         4, 2, [("a", "x"), ("b", "x"), ("a", "x"), ("b", "x")],
         [worker("p", 10, "a", "y"), worker("p", 10, "c", "y")], [],
-        [worker("q1", 9, "a", "x"), worker("q2", 12, "a", "x"), worker("q3", 9, "c", "x"), worker("q4", 12, "c", "x")],
+        [worker(f"q{i}", 10, ill, "x") for i, ill in enumerate("aacc")],
     ),
     "two values of three with the job that was kept": (
         5, 3, [("a", "x"), ("b", "x"), ("c", "x"), ("d", "x"), ("a", "x")],
         [worker("p", 10, "b", "x")], [],
-        [worker(f"q{i}", age, ill, "x") for i, (age, ill) in enumerate([(9, "b"), (9, "b"), (10, "c"), (10, "c")])]
-        + [worker("q4", 12, "d", "y")],
+        [*(worker(f"q{i}", 10, ill, "x") for i, ill in enumerate("bbcc")), worker("q4", 10, "d", "y")],
     ),
 }  # fmt: skip
 

@@ -52,11 +52,13 @@ def test_the_solver_finds_all_that_subtracting_finds_and_more(adults: History) -
     case = attacked(adults)
     possible = possible_values(case.knowledge)
     assert all(case.truth[one] in values for one, values in possible.items())
-    assert all(possible[one] == {value} for one, value in determined(known_sets(case.knowledge)).items())
+    subtracted = determined(known_sets(case.knowledge))
+    assert all(possible[one] == {value} for one, value in subtracted.items())
     away = {case.keys[one] for one in given_away(case.knowledge, possible).values()}
+    assert {case.keys[one] for one in subtracted} < away
     came, left = adults.came_or_left()
     assert len(away & (came | left)) > 0.9 * len(came | left)
-    assert len(away) > 0.2 * len(adults.people)
+    assert len(away - came - left) > len(came | left)  # of those who stayed more than of those who came and left
 
 
 def test_a_sensitive_value_that_changes_is_given_away_with_the_one_before(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_sensitive_value_that_changes_is_given_away_with_the_one_before(tmp_pa
 
 def test_what_is_published_beside_the_sensitive_value_gives_away_more(tmp_path: Path) -> None:
     """Jobs are published as they are: whoever keeps the job can be followed by it."""
-    plan = Plan(patients(2), seed=0, records=120, releases=5, changes=8, kinds=STILL)
+    plan = Plan(patients(2), seed=3, records=120, releases=5, changes=8, kinds=STILL)
     history = lived(tmp_path / "vault", tmp_path, plan, k=4, l=1.5)
     ill, both = attacked(history), attacked(history, ["job", "ill"])
     by_ill = given_away(ill.knowledge, possible_values(ill.knowledge))
