@@ -75,20 +75,17 @@ class ExcelFile:
     def _all_rows(self) -> Iterator[tuple[int, Sequence[object]]]:
         """Every row of the sheet with its number; what the package says of a broken workbook may quote it."""
         openpyxl = needed("openpyxl", "excel", "A workbook", self.file)
-        book: Any = None
         try:
-            book = openpyxl.load_workbook(self._path, read_only=True, data_only=True)
-            sheet = self._chosen(book)
-            sheet.reset_dimensions()  # some programs write wrong ones
-            yield from enumerate(sheet.iter_rows(values_only=True), start=1)
-            return
+            with self._path.open("rb") as file:  # of one that it opens itself, the package may leave a part open
+                book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+                sheet = self._chosen(book)
+                sheet.reset_dimensions()  # some programs write wrong ones
+                yield from enumerate(sheet.iter_rows(values_only=True), start=1)
+                return
         except DataError:
             raise
         except Exception:  # noqa: S110  # whatever the package stumbles on: it is said below, without its words
             pass
-        finally:
-            if book is not None:
-                book.close()
         raise DataError("is not a workbook that can be read, or is damaged.", file=self.file)
 
     def _chosen(self, book: Any) -> Any:
