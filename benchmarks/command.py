@@ -34,7 +34,7 @@ def bench(
     if as_json:
         print_json({"findings": [finding._asdict() for finding in findings]})
         return
-    table = Table(title="One core, one run")
+    table = Table(title="One run; on one core, where no workers are named")
     for heading in ("what", "measured", "beside", "ratio", "wanted"):
         table.add_column(heading, justify="left" if heading in ("what", "wanted") else "right")
     for finding in findings:

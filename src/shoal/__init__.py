@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from shoal import datasets
+from shoal import datasets, workers
 from shoal.anonymize import anonymize
 from shoal.audit import FileAudit, audit
 from shoal.compare import Comparison, compare
@@ -74,6 +74,7 @@ __all__ = [
     "measure",
     "read",
     "verify",
+    "workers",
 ]
 
 

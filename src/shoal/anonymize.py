@@ -16,6 +16,7 @@ from shoal.release import Release
 from shoal.release.making import released
 from shoal.schema import Schema
 from shoal.withholding import check_suppress, withhold
+from shoal.workers import checked, using
 
 
 def anonymize(
@@ -36,6 +37,7 @@ def anonymize(
     bounds: bool = False,
     strict: bool = False,
     progress: Progress = SILENT,
+    workers: int | None = None,
     effort: str | None = None,
     max_seconds: float | None = None,
     relaxed: bool | None = None,
@@ -84,7 +86,8 @@ def anonymize(
     the order of the rows) repeatable; `optimize` ("refine" or "breaking") lowers the loss afterwards; `suppress` is the
     share of records that may be withheld where that saves the others more than it costs, each counted as a row of
     nothing but `*`; `bounds` adds `_lo` and `_hi` columns beside numbers and dates; `strict` refuses columns that would
-    act as keys, where otherwise a warning says so.
+    act as keys, where otherwise a warning says so. `workers`: how many threads work side by side (all cores, if
+    unsaid); the groups are the same for any number.
 
     Guarantee: the release has passed `shoal.verify` for k and all that was asked. If it had not, VerificationError is
     raised instead.
@@ -96,44 +99,45 @@ def anonymize(
     }  # fmt: skip
     options = {**{name: value for name, value in named.items() if value is not None}, **others}
     check_parameters(k, method, measure, options, seed, optimize)
-    suppress = check_suppress(suppress, measure)
+    suppress, workers = check_suppress(suppress, measure), checked(workers)
     k = int(k)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     requirements = Requirements(k, l, t, diversity, c, alpha)
     rules = requirements.rules(schema)
-    progress.stage("reading")
-    table, file = read_for(schema, data)
-    progress.stage("encoding")
-    records = encode(table, schema, file)
-    del table
-    warn_of_several_records(records)
-    warn_of_keys(records, strict=strict)
-    warn_of_outliers(records)
-    partition = cluster(
-        records,
-        k,
-        rules,
-        method=method,
-        measure=measure,
-        seed=seed,
-        progress=progress,
-        options=options,
-        optimize=optimize,
-    )
-    kept = None
-    if suppress:
-        kept, partition = withhold(records, partition, suppress, measure=measure, seed=seed, progress=progress)
-    given = {"optimize": optimize, "suppress": suppress or None}
-    return released(
-        records,
-        partition,
-        requirements,
-        kept=kept,
-        method=method,
-        measure=measure,
-        bounds=bounds,
-        progress=progress,
-        options={**options, **{name: value for name, value in given.items() if value is not None}},
-        file=file,
-    )
+    with using(workers):
+        progress.stage("reading")
+        table, file = read_for(schema, data)
+        progress.stage("encoding")
+        records = encode(table, schema, file)
+        del table
+        warn_of_several_records(records)
+        warn_of_keys(records, strict=strict)
+        warn_of_outliers(records)
+        partition = cluster(
+            records,
+            k,
+            rules,
+            method=method,
+            measure=measure,
+            seed=seed,
+            progress=progress,
+            options=options,
+            optimize=optimize,
+        )
+        kept = None
+        if suppress:
+            kept, partition = withhold(records, partition, suppress, measure=measure, seed=seed, progress=progress)
+        given = {"optimize": optimize, "suppress": suppress or None}
+        return released(
+            records,
+            partition,
+            requirements,
+            kept=kept,
+            method=method,
+            measure=measure,
+            bounds=bounds,
+            progress=progress,
+            options={**options, **{name: value for name, value in given.items() if value is not None}},
+            file=file,
+        )

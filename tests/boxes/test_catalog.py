@@ -99,8 +99,9 @@ def test_a_catalog_that_is_stale_is_made_anew_when_it_has_been_missed() -> None:
     chains = g.costs.chains
     other = g.replace(costs=g.costs._replace(chains=chains._replace(edition=chains.edition + 1)))
     assert ask(other, 200) == expected  # the tree alone
+    rebuilt(other, 0)
     assert g.tree.state["catalog"] == STALE
-    rebuilt(other)
+    rebuilt(other, 200)
     assert g.tree.state["catalog"] == ON
     assert ask(other, 200) == expected
     check(other)
@@ -113,8 +114,7 @@ def test_a_catalog_grows_with_its_groups() -> None:
     room = 3 * n_groups
     g = grow_groups(g, room - n_groups)
     assert g.tree.state["catalog"] == STALE
-    ask(g, 200)
-    rebuilt(g)
+    rebuilt(g, 200)
     assert g.tree.state["catalog"] == ON
     for group in range(n_groups, room):
         g.groups.lo[group] = g.groups.hi[group] = records.codes[group]

@@ -188,7 +188,7 @@ def test_outliers_that_share_a_group_are_withheld_together_or_not_at_all() -> No
 def test_the_same_seed_withholds_the_same() -> None:
     records = adult_records(2_000)
     costs_little = Partition.from_labels(records.codes, np.arange(len(records)) // 50, Privacy.only_k(20, len(records)))
-    first, again = (withhold(records, costs_little, 0.01, seed=3) for _ in range(2))
+    first, again = (withhold(records, costs_little, 0.01, seed=4) for _ in range(2))
     assert np.count_nonzero(~first.mask) > 0
     assert np.array_equal(first.mask, again.mask)
     assert np.array_equal(first.partition.labels, again.partition.labels)

@@ -7,7 +7,7 @@ import pytest
 
 from shoal.boxes.group_tree.catalog import ON, Query
 from shoal.boxes.group_tree.search import best_group
-from shoal.boxes.group_tree.update import add_group, rebuild_if_stale, update_group
+from shoal.boxes.group_tree.update import add_group, rebuild_after, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, kernel
 from tests.support.costs import cell_cost
@@ -23,7 +23,7 @@ def change(g: Grouping, what: int, group: int) -> None:
     elif what == UPDATE:
         update_group(g, group + ZERO)
     else:
-        rebuild_if_stale(g)
+        rebuild_after(g, group)
 
 
 def added(g: Grouping, group: int) -> None:
@@ -34,8 +34,8 @@ def updated(g: Grouping, group: int) -> None:
     change(g, UPDATE, group)
 
 
-def rebuilt(g: Grouping) -> None:
-    change(g, REBUILD, 0)
+def rebuilt(g: Grouping, searches: int) -> None:
+    change(g, REBUILD, searches)
 
 
 @kernel

@@ -11,7 +11,7 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.group_tree.search import near_groups
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, kernel
-from shoal.optimize.refine.pool import build_groups, new_pool, search
+from shoal.optimize.refine.pool import Crowd, build_groups, new_pool, search
 from shoal.privacy.rules import no_rules
 
 
@@ -21,13 +21,13 @@ def search_in(costs: CostTables, k: int, codes: Any, labels: Any, count: int, be
 
 @kernel
 def search_all(g: Grouping, labels: Any, count: int, best: float) -> float:
-    pool = new_pool(g.costs, g.codes, np.arange(len(g.codes)), np.arange(count), count)
+    pool = new_pool(g.costs, g.codes, Crowd(np.arange(len(g.codes)), np.arange(count), count))
     return search(g, pool, labels, count, best)
 
 
 @kernel
 def build_in(costs: CostTables, k: int, codes: Any, first: int, labels: Any) -> tuple[int, float]:
-    return build_groups(new_pool(costs, codes, np.arange(len(codes)), np.arange(0), ZERO), k, first, labels)
+    return build_groups(new_pool(costs, codes, Crowd(np.arange(len(codes)), np.arange(0), ZERO)), k, first, labels)
 
 
 @kernel

@@ -12,6 +12,7 @@ from shoal.cli.bars import progress
 from shoal.cli.files import Encoding, NeutralizeFormulas, Sheet, Strict, TableIn, file_path, files_of
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
+from shoal.cli.workers import Workers
 from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
 from shoal.optimize import OPTIMIZERS
@@ -63,6 +64,7 @@ def anonymize(
     strict: Strict = False,
     neutralize_formulas: NeutralizeFormulas = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

@@ -13,6 +13,7 @@ from shoal.cli.bars import progress
 from shoal.cli.files import Encoding, Sheet, TableIn, file_path, files_of
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
+from shoal.cli.workers import Workers
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.files import refuse_sources
@@ -52,6 +53,7 @@ def compare(
     ] = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

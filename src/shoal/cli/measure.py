@@ -12,6 +12,7 @@ from rich.table import Table
 import shoal
 from shoal.cli.files import file_path
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
+from shoal.cli.workers import Workers
 from shoal.measures import MEANINGS, RISKS, Report, unique_records
 from shoal.records.reading import read_text
 
@@ -41,6 +42,7 @@ def measure(
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="Show the losses of each column.")] = False,
     unique: Annotated[int, typer.Option(help="Also count rows that are unique in up to so many columns.")] = 0,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

@@ -14,6 +14,7 @@ import shoal
 from shoal.cli.files import file_path
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, plural, print_json, screen
+from shoal.cli.workers import Workers
 from shoal.errors import ParameterError
 
 SHOWN = 10
@@ -41,6 +42,7 @@ def verify(
     diversity: Diversity = None,
     c: C = None,
     alpha: Alpha = None,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

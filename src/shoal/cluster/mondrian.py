@@ -18,6 +18,9 @@ Guarantee: every group has at least k records (people) and satisfies the rules, 
 
 from __future__ import annotations
 
+from threading import Lock
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,19 +33,20 @@ from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError, one_of
 from shoal.privacy.rules import Rules, rules_of
 from shoal.privacy.tally import all_to_right, begin, both_lack, end, keep_left, to_left, to_right
+from shoal.workers import mapped
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Rows = NDArray[np.void]  # of named fields
 CUTS = ("best", "median")
 NOWHERE = constant(-1)
-RECORDS_PER_TURN = 2_000_000  # how much a kernel call handles before Python may draw progress or be interrupted
+PARTS, LEAST_PART = 64, 10_000  # of the records: what is not larger than both is left to one worker
+ALL = constant(2**62)  # as a budget
 
 SPAN = row_type([("start", "i8"), ("stop", "i8")])  # the records of a group, in `order`
 DONE = row_type(
     [
         ("waiting", "i8"),  # groups on the stack
-        ("groups", "i8"),  # finished
         ("records", "i8"),  # in finished groups
     ]
 )
@@ -60,7 +64,7 @@ class Cutting(Struct):
     order: Ints  # records; those of one group are neighbours
     stack: Rows  # SPAN of the groups that are still to be looked at
     done: Rows  # [DONE]
-    labels: Ints  # the finished group of each record
+    labels: Ints  # of each record in a finished group: where the group begins in `order`
     lo: Ints  # the box of the group that is looked at
     hi: Ints
     spare: Ints  # room for a stable partition or a sort, one place per record
@@ -86,34 +90,62 @@ def _cut_up(
 ) -> Ints:
     sizes = np.bincount(labels)
     last = np.cumsum(sizes)
-    room = int(sizes[chosen].sum()) // task.k + len(chosen) + 2
-    stack = np.zeros(room, SPAN)
-    stack["start"][: len(chosen)], stack["stop"][: len(chosen)] = (last - sizes)[chosen], last[chosen]
-    records, columns = task.codes.shape
-    cutting = Cutting(
+    whole = Cutting(
         codes=task.codes,
         rules=rules_of(task.privacy.tables),
         k=task.k,
         relaxed=relaxed,
         median=median,
         order=np.argsort(labels, kind="stable").astype(np.int32),
-        stack=stack,
-        done=np.array([(len(chosen), 0, 0)], DONE),
-        labels=labels + np.int32(room),  # the groups that stay are numbered after the new ones
-        lo=np.zeros(columns, np.int32),
-        hi=np.zeros(columns, np.int32),
-        spare=np.empty(records, np.int32),
-        spare_too=np.empty(records, np.int32),
-        histogram=np.zeros(int(task.costs.columns["n_codes"].max()), np.int64),
+        labels=labels + np.int32(len(labels)),  # the groups that stay are numbered after the new ones
+        **_room_for(task, int(sizes[chosen].max(initial=0))),
     )
-    done = cutting.done[0]
-    partition_some(cutting, task.costs, 0)
+    partition_some(whole, task.costs, 0)
     task.progress.stage("partitioning", int(sizes[chosen].sum()))
-    while done["waiting"]:
-        before = int(done["records"])
-        partition_some(cutting, task.costs, RECORDS_PER_TURN)
-        task.progress.advance(int(done["records"]) - before)
-    return cutting.labels
+    spans, small = list(zip((last - sizes)[chosen], last[chosen], strict=True)), []
+    enough = max(LEAST_PART, int(sizes[chosen].sum()) // PARTS)
+    while spans:  # one cut after the other, down to parts that can be worked on side by side
+        start, stop = spans.pop()
+        if stop - start <= enough:
+            small.append((start, stop))
+        else:
+            spans += _cut(whole, task.costs, start, stop, 1)
+            task.progress.advance(int(whole.done["records"][0]))
+    drawing = Lock()
+
+    def cut(part: tuple[int, int]) -> None:
+        start, stop = part
+        own = whole.replace(rules=rules_of(task.privacy.tables), **_room_for(task, stop - start))
+        _cut(own, task.costs, start, stop, ALL)
+        with drawing:
+            task.progress.advance(stop - start)
+
+    mapped(cut, small)
+    return whole.labels
+
+
+def _cut(cutting: Cutting, costs: CostTables, start: int, stop: int, budget: int) -> list[tuple[int, int]]:
+    """Cut up a group until the budget is spent; what is still to be looked at."""
+    stack, done = cutting.stack, cutting.done[0]
+    stack["start"][0], stack["stop"][0] = start, stop
+    done["waiting"], done["records"] = 1, 0
+    partition_some(cutting, costs, budget)
+    waiting = stack[: int(done["waiting"])]
+    return list(zip(waiting["start"].tolist(), waiting["stop"].tolist(), strict=True))
+
+
+def _room_for(task: Task, records: int) -> dict[str, NDArray[Any]]:
+    """What it takes to cut up a group of so many records."""
+    columns = task.codes.shape[1]
+    return {
+        "stack": np.zeros(records // task.k + 2, SPAN),
+        "done": np.zeros(1, DONE),
+        "lo": np.zeros(columns, np.int32),
+        "hi": np.zeros(columns, np.int32),
+        "spare": np.empty(records, np.int32),
+        "spare_too": np.empty(records, np.int32),
+        "histogram": np.zeros(int(task.costs.columns["n_codes"].max()), np.int64),
+    }
 
 
 @kernel
@@ -153,8 +185,7 @@ def partition_some(cutting: Cutting, costs: CostTables, budget: int) -> None:
                 end(rules, order[start:stop])
                 counted = NOWHERE
             for at in range(start, stop):
-                labels[order[at]] = done[0].groups
-            done[0].groups += 1
+                labels[order[at]] = start
             done[0].records += stop - start
         else:
             top = done[0].waiting

@@ -28,6 +28,7 @@ from shoal.measures.risk import (
 )
 from shoal.records.reading import read_coded
 from shoal.schema import Role, Schema
+from shoal.workers import using
 
 
 def measure(
@@ -38,6 +39,7 @@ def measure(
     sampling_fraction: float | None = None,
     threshold: float = THRESHOLD,
     withheld: int | None = None,
+    workers: int | None = None,
 ) -> Report:
     """All public measures and the risks of a published file or table.
 
@@ -45,7 +47,7 @@ def measure(
     the same columns), or the `sampling_fraction` of the population that the table is a random sample of. `threshold`:
     the share of records whose risk is above it is reported. `withheld`: how many records were not published, which
     every measure counts as a row of nothing but `*`; if it is not said, what the manifest beside the file says. Risks
-    are those of published rows.
+    are those of published rows. `workers`: how many threads work side by side (all cores, if unsaid).
     """
     check_threshold(threshold)
     if withheld is not None:
@@ -56,7 +58,8 @@ def measure(
     table = read_coded(source, schema.published, coded=schema.quasi_identifiers)
     file = str(source) if isinstance(source, str | Path) else None
     withheld = withheld_beside(source, table.num_rows) if withheld is None else withheld
-    report, class_sizes = public_report(table, schema, file, withheld=withheld)
+    with using(workers):
+        report, class_sizes = public_report(table, schema, file, withheld=withheld)
     if schema.names(Role.PERSON):
         note = "one person may have several rows here, and a release does not say whose they are: risks count rows."
         warnings.warn(note, ShoalWarning, stacklevel=2)

@@ -11,6 +11,7 @@ from shoal.measures.cells import Cells, read_cells
 from shoal.measures.report import Report
 from shoal.schema import Role, Schema
 from shoal.sources.normalize import plain
+from shoal.workers import mapped
 
 Ints = NDArray[np.int64]
 LARGEST_KEY = 2**62
@@ -28,17 +29,20 @@ def public_report(
         raise ParameterError("the schema has no quasi-identifier: there is nothing to measure.")
     if table.num_rows == 0:
         raise DataError("the table has no rows.", file=file)
-    columns = {}
-    for name in schema.quasi_identifiers:
+
+    def cells_of(name: str) -> Cells:
         if name not in table.column_names:
             raise DataError(
                 f"the table has no column {name!r}: it is no release of this schema.", file=file, column=name
             )
         try:
-            columns[name] = read_cells(name, schema.columns[name], table[name])
+            return read_cells(name, schema.columns[name], table[name])
         except DataError as error:
             error.file = error.file or file
             raise
+
+    names = schema.quasi_identifiers
+    columns = dict(zip(names, mapped(cells_of, names), strict=True))
     classes = class_numbers(list(columns.values()))
     sizes = np.bincount(classes)
     report = Report(table.num_rows, len(sizes), int(sizes.min()), withheld)

@@ -12,6 +12,7 @@ from shoal.errors import DataError, SchemaError, row_list
 from shoal.records.codebook import CodeBook, Codes, make_codebook
 from shoal.schema import Column, ColumnType, Role, Schema
 from shoal.sources.normalize import as_days, as_numbers, as_text, plain, without_missing
+from shoal.workers import mapped
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,17 @@ def encode(table: pa.Table, schema: Schema, file: str | None = None) -> Records:
         for name in schema.names(Role.PERSON):
             people = _people(name, as_text(name, table[name], schema.missing))
         codes = np.empty((table.num_rows, len(names)), np.int32)
-        books: list[CodeBook] = []
-        for j, name in enumerate(names):
-            book, codes[:, j] = make_codebook(name, schema.columns[name], table[name], schema.missing)
-            books.append(book)
-        passthrough = pa.table(
-            {
-                name: carry(name, schema.columns[name], table[name], schema.missing)
-                for name in schema.names(Role.SENSITIVE, Role.INSENSITIVE)
-            }
-        )
+
+        def encoded(j: int) -> CodeBook:
+            book, codes[:, j] = make_codebook(names[j], schema.columns[names[j]], table[names[j]], schema.missing)
+            return book
+
+        def carried(name: str) -> pa.Array:
+            return carry(name, schema.columns[name], table[name], schema.missing)
+
+        books = mapped(encoded, range(len(names)))
+        others = schema.names(Role.SENSITIVE, Role.INSENSITIVE)
+        passthrough = pa.table(dict(zip(others, mapped(carried, others), strict=True)))
     except DataError as error:
         error.file = error.file or file
         raise

@@ -18,6 +18,7 @@ from shoal.records.cells import cell_texts
 from shoal.records.codebook import CodeBook
 from shoal.records.encode import Records
 from shoal.schema import ColumnType
+from shoal.workers import mapped
 
 Ints = NDArray[np.int32]
 LARGEST_COLUMN = 1 << 30  # bytes of text
@@ -30,26 +31,30 @@ def recode(records: Records, partition: Partition, rows: NDArray[np.int64], *, b
     """
     groups = partition.labels[rows]
     at = {book.name: j for j, book in enumerate(records.books)}
-    columns: dict[str, pa.Array] = {}
-    for name in records.order:
+
+    def columns_of(name: str) -> dict[str, pa.Array]:
         if name not in at:
-            columns[name] = records.passthrough[name].combine_chunks().take(pa.array(rows))
-            continue
+            return {name: records.passthrough[name].combine_chunks().take(pa.array(rows))}
         j = at[name]
         book, lo, hi = records.books[j], partition.lo[:, j], partition.hi[:, j]
         cells, cell_of_group = cell_texts(book, lo, hi, partition.codes[:, j], partition.labels)
         labels = pa.array(cells, pa.string())
         _refuse_endless(name, labels, cell_of_group[groups])
         labels = labels.dictionary_encode()
-        columns[name] = pa.DictionaryArray.from_arrays(
-            labels.indices.take(pa.array(cell_of_group)).take(pa.array(groups)), labels.dictionary
-        )
+        columns = {
+            name: pa.DictionaryArray.from_arrays(
+                labels.indices.take(pa.array(cell_of_group)).take(pa.array(groups)), labels.dictionary
+            )
+        }
         if bounds and book.axis is not None:
             for suffix, values in zip(("_lo", "_hi"), cell_bounds(book, lo, hi), strict=True):
                 if name + suffix in records.order:
                     raise SchemaError(f"the table already has a column {name + suffix!r}.", column=name + suffix)
                 columns[name + suffix] = values.take(pa.array(groups))
-    return pa.table(columns)
+        return columns
+
+    made = mapped(columns_of, records.order)
+    return pa.table({name: column for columns in made for name, column in columns.items()})
 
 
 def _refuse_endless(name: str, cells: pa.Array, rows: NDArray[np.int64]) -> None:

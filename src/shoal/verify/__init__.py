@@ -23,6 +23,7 @@ from shoal.schema import PUBLISHED, Role, Schema
 from shoal.sources.naming import surely_names
 from shoal.verify.models import Values, code_of, count, published_values, reached, satisfied
 from shoal.views import counted, table_html
+from shoal.workers import mapped, using
 
 Longs = NDArray[np.int64]
 LARGEST_KEY = 2**62
@@ -118,6 +119,7 @@ def verify(
     sensitive: Sequence[str] | None = None,
     people: Sequence[object] | pa.Array | NDArray[np.generic] | None = None,
     reference: Mapping[str, Mapping[str, float]] | None = None,
+    workers: int | None = None,
 ) -> Verdict:
     """Check a published file or table against k, and against what is asked of its sensitive columns.
 
@@ -125,7 +127,8 @@ def verify(
     `sensitive` where there is none. Columns `x_lo` and `x_hi` count as part of the quasi-identifier `x`.
     `l`, `t`, `diversity`, `c`, `alpha` are those of `anonymize`. t-closeness is measured against the table's own
     distribution, or against `reference` (the share of each value, by column), where another one is meant.
-    `people`: whose row each row is. A release does not say; without it k and ℓ count rows.
+    `people`: whose row each row is. A release does not say; without it k and ℓ count rows. `workers`: how many threads
+    work side by side (all cores, if unsaid).
 
     Guarantee: if the verdict is ok, every combination of published quasi-identifier values that occurs in the table
     occurs at least k times (for k people), every such class satisfies every rule, and no column that the schema keeps
@@ -157,7 +160,8 @@ def verify(
         raise DataError("the table has no rows.", file=file)
     bounds = [name for name in _bounds(names) if name in table.column_names and not (schema and name in schema.columns)]
     keys = _plain(table.select(names + bounds))
-    classes = _class_of_each_row(keys, file)
+    with using(workers):
+        classes = _class_of_each_row(keys, file)
     persons = _persons(people, table.num_rows)
     if persons is None and schema is not None and schema.names(Role.PERSON):
         if rules:
@@ -233,8 +237,7 @@ def _class_of_each_row(keys: pa.Table, file: str | None) -> Longs:
     """A number for each different combination of published values; null is a value like others."""
     try:
         classes, n_classes = np.zeros(keys.num_rows, np.int64), 1
-        for name in keys.column_names:
-            numbers, different = _numbers(keys[name])
+        for numbers, different in mapped(_numbers, keys.columns):
             if n_classes * different > LARGEST_KEY:
                 classes, n_classes = _numbers(pa.chunked_array([classes]))
             classes, n_classes = classes * different + numbers, n_classes * different

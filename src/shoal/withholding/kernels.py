@@ -26,9 +26,9 @@ from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import put_in, records_of
 from shoal.compiling import ZERO, inner, kernel
-from shoal.optimize.refine.memory import SearchMemory, note_change
+from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, note_change
 from shoal.optimize.refine.pool import (
-    LEAST_GAIN,
+    Crowd,
     Extremes,
     Pool,
     Ranks,
@@ -114,7 +114,7 @@ def peel(g: Grouping, group: int, full: float, budget: int) -> tuple[Ints, float
     chosen, best = 0, LEAST_GAIN
     if most <= 0:
         return records[:0], 0.0
-    pool = new_pool(g.costs, g.codes, records.astype(np.int64), np.empty(0, np.int64), ZERO)
+    pool = new_pool(g.costs, g.codes, Crowd(records.astype(np.int64), np.empty(0, np.int64), ZERO))
     ranks, columns = pool.ranks, pool.ranks.shape[1]
     gone, labels = np.zeros(size, np.int64), np.zeros(size, np.int64)  # label 1: it has gone
     extremes = new_extremes(ZERO + 1, columns)
@@ -236,7 +236,7 @@ def try_without(g: Grouping, memory: SearchMemory, group: int, goers: Ints, term
                 join(g.rules, record + ZERO, group)
         return gain
     memory.state[0].clock += 1
-    scatter(g, memory, pool, old, labels, n_groups)
+    scatter(g, memory, pool.crowd, old, labels, n_groups)
     if sizes[group] > 0:  # it may have lost nobody else
         note_change(memory, group)
         refresh(g, group)
@@ -249,7 +249,7 @@ def shared_out(k: int, pool: Pool, labels: Longs, way: int) -> bool:
 
     False if the others have too few to spare, or there are no others.
     """
-    n_groups = pool.count
+    n_groups = pool.crowd.n_groups
     if n_groups == 1:
         return False
     extremes = new_extremes(n_groups, pool.ranks.shape[1])

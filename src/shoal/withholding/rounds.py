@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.optimize.refine.pool import LEAST_GAIN
+from shoal.optimize.refine.memory import LEAST_GAIN
 from shoal.optimize.refine.refiner import Refiner
 from shoal.optimize.refine.steps import POOL, SPLIT
 from shoal.privacy import Privacy

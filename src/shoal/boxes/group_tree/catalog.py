@@ -249,7 +249,6 @@ def best_covering(g: Grouping, query: Query, by_rules: bool) -> tuple[Found, flo
     lo, size, loss = query.lo, query.size, query.loss
     best, smallest, chosen, looks = query.below, -1.0, ZERO - 1, 0
     if tree.state[0].edition != costs.chains.edition:
-        tree.state[0].catalog = STALE
         return Found(best, smallest, chosen), 0.0, looks
     is_point = not by_rules or query.record >= 0
     for j in range(len(lo)):

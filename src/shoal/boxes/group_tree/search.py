@@ -1,4 +1,4 @@
-"""Asking the group tree: which group to join, which one covers, which ones are near."""
+"""Asking the group tree: which group to join, which one covers, which ones are near. Asking changes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shoal.arrays import row_type
 from shoal.boxes.costs.kernels import WIDE, cell_cost, costs_more
 from shoal.boxes.geometry import HI, LO
 from shoal.boxes.group_tree.build import NARROWEST, WIDEST
-from shoal.boxes.group_tree.catalog import ON, STALE, Query, best_covering
+from shoal.boxes.group_tree.catalog import ON, Query, best_covering
 from shoal.boxes.grouping import FAN, Grouping
 from shoal.boxes.stack import WAITING, push_ordered
 from shoal.compiling import ZERO, constant, inner
@@ -65,8 +65,6 @@ def best_group(g: Grouping, query: Query, by_rules: bool) -> int:
         best, smallest, chosen = found.value, found.size, found.group
         if step == np.inf:
             return chosen
-    elif state.catalog == STALE:
-        state.missed += 1
     children, unions, widths, least = tree.children, tree.unions, tree.widths, tree.least
     nodes, leaves, members, boxes, facts = tree.nodes, tree.leaves, tree.members, tree.boxes, tree.facts
     stack = np.empty(FAN * (state.depth + 2), SIZED)

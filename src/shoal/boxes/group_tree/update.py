@@ -297,12 +297,22 @@ def count_change(tree: GroupTree, node: int) -> None:
 
 @inner
 def rebuild_if_stale(g: Grouping) -> None:
-    """Build anew what is stale; make a new catalog where one is missed."""
+    """Build anew what is stale; make a new catalog where one is missed. Called once for each search, or thereabouts."""
+    rebuild_after(g, ZERO + 1)
+
+
+@inner
+def rebuild_after(g: Grouping, searches: int) -> None:
+    """The same after so many searches."""
     state = g.tree.state[0]
     if state.stale >= 0:
         rebuild(g)
-    if state.catalog == STALE and state.missed * PATIENCE > g.tree.nodes[0].built:
-        catalog_groups(g)
+    if state.catalog == ON and state.edition != g.costs.chains.edition:
+        state.catalog = STALE
+    if state.catalog == STALE:
+        state.missed += searches
+        if state.missed * PATIENCE > g.tree.nodes[0].built:
+            catalog_groups(g)
 
 
 @inner

@@ -27,6 +27,7 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
+from shoal.cli.workers import Workers
 from shoal.cluster import ALL_MEASURES, METHODS
 from shoal.errors import ParameterError
 from shoal.maintain import MAINTAINERS
@@ -113,6 +114,7 @@ def rebase(
     seed: Seed = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

@@ -25,6 +25,7 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
+from shoal.cli.workers import Workers
 from shoal.errors import ParameterError
 from shoal.optimize import DEFAULT_OPTIMIZER, OPTIMIZERS
 from shoal.progress import Progress
@@ -45,6 +46,7 @@ def insert(
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -64,6 +66,7 @@ def update(
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -84,6 +87,7 @@ def delete(
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -130,6 +134,7 @@ def apply(
     key_secret_file: SecretFile = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -168,6 +173,7 @@ def optimize(
     ] = None,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

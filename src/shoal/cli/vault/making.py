@@ -36,6 +36,7 @@ from shoal.cli.vault.options import (
     named,
     opened,
 )
+from shoal.cli.workers import Workers
 from shoal.cohorts.vacancies import VACANCIES
 from shoal.maintain import DEFAULT_MAINTAINER
 from shoal.vault.facts import Status
@@ -77,6 +78,7 @@ def init(
     strict: Strict = False,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

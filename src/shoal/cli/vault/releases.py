@@ -33,6 +33,7 @@ from shoal.cli.vault.options import (
     near,
     opened,
 )
+from shoal.cli.workers import Workers
 from shoal.release.write import manifest_path
 from shoal.vault.facts import Diff, Entry
 
@@ -59,6 +60,7 @@ def publish(
     force: Force = False,
     wait: Wait = WAIT,
     dry_run: DryRun = False,
+    workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:

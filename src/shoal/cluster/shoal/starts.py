@@ -24,17 +24,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.changes import new_grouping
 from shoal.boxes.geometry import by_first_record, without_gaps
 from shoal.cluster import Task, agglomerative, hilbert, k_member, mondrian
 from shoal.cluster.repair import mended
 from shoal.cluster.sequential import split_at_random
 from shoal.cluster.sequential.through_tree import ThroughTree
+from shoal.optimize.refine.memory import new_memory
+from shoal.optimize.refine.moving import move_many
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.privacy import Privacy
+from shoal.privacy.rules import no_rules
+from shoal.progress import SILENT
+from shoal.workers import mapped
 
 Ints = NDArray[np.int32]
 Over = Callable[[], bool]
@@ -43,6 +50,7 @@ SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
 PAIRS = 2  # records, of which the closest are found best by merging the closest
 CLOSEST_FIRST = 5  # k up to which that is the best start, and takes no longer than another
+BLOCK = 100_000  # records among which k-member makes the first groups
 SMALLEST = 5  # groups that are worth refining on the way
 
 
@@ -60,7 +68,7 @@ def in_order(task: Task, order: NDArray[np.int64]) -> Task:
 def of_many(task: Task, effort: str, over: Over) -> Ints:
     """The one start of a table that is too large for several. Rules are not looked at: see `as_asked`."""
     if task.k <= CLOSEST_FIRST or effort == "thorough":
-        return by_first_record(agglomerative.run(task))
+        return _merged(task, np.arange(len(task.codes), dtype=np.int32))
     return own(task, effort, over)
 
 
@@ -125,22 +133,52 @@ def _moved(task: Task, passes: int, over: Over) -> Ints:
     """Groups of any size, each record in the best it could find."""
     first = (sizes_on_the_way(task.k) or [task.k])[0]
     half = records_only(task, min(first, max(2, first // 2)))
-    labels = by_first_record(k_member.run(half))
-    engine = ThroughTree(records_only(task, first))
+    labels = by_first_record(_seeded(half))
     for turn in range(passes):
         if over():
             break
-        labels, moved, _ = engine.one_pass(labels, f"moving records, pass {turn + 1}")
-        labels = without_gaps(labels)
+        labels, moved = _once_moved(task, labels, f"moving records, pass {turn + 1}")
         if not moved:
             break
         if turn + 1 < passes:
-            labels, _ = split_at_random(engine.task, labels, SPLIT_SHARE * first)
+            labels, _ = split_at_random(records_only(task, first), labels, SPLIT_SHARE * first)
     return labels
 
 
+def _seeded(task: Task) -> Ints:
+    """What k-member makes of the records, a block of neighbours after the other, or side by side."""
+    n_blocks = max(1, len(task.codes) // BLOCK)
+    ends = [len(task.codes) * (i + 1) // n_blocks for i in range(n_blocks)]
+    if n_blocks == 1:
+        return k_member.run(task)
+    drawing = Lock()
+    task.progress.stage("clustering", len(task.codes))
+
+    def clustered(first: int, last: int, rng: np.random.Generator) -> Ints:
+        codes = task.codes[first:last]
+        block = replace(task, records=replace(task.records, codes=codes), rng=rng, progress=SILENT)
+        labels = k_member.run(records_only(block, task.k))
+        with drawing:
+            task.progress.advance(len(codes))
+        return labels
+
+    blocks = zip([0, *ends], ends, task.rng.spawn(n_blocks), strict=False)
+    made = mapped(lambda block: clustered(*block), blocks)
+    groups = np.cumsum([0] + [int(labels.max()) + 1 for labels in made])
+    return np.concatenate([labels + np.int32(before) for labels, before in zip(made, groups, strict=False)])
+
+
+def _once_moved(task: Task, labels: Ints, name: str) -> tuple[Ints, bool]:
+    """Each record goes where the loss falls most, whatever it leaves behind."""
+    g = new_grouping(task.codes, labels.copy(), task.costs, no_rules(task.k))
+    memory = new_memory(len(g.groups.sizes), 0)
+    task.progress.stage(name, len(labels))
+    move_many(g, memory, np.arange(len(labels), dtype=np.int32), 0, advance=task.progress.advance)
+    return without_gaps(g.members.labels), bool(memory.state["clock"][0])
+
+
 def _merged(task: Task, labels: Ints) -> Ints:
-    return by_first_record(agglomerative.merge_small(task, labels))
+    return by_first_record(agglomerative.merge_small(task, labels, in_turn=False))
 
 
 def as_asked(task: Task, labels: Ints) -> Ints:

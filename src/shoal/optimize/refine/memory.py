@@ -13,7 +13,10 @@ from shoal.compiling import ZERO, inner
 from shoal.compiling.structs import Struct, struct
 
 Longs = NDArray[np.int64]
+Chance = NDArray[np.uint64]  # one number, from which the next ones follow
 STATE = row_type([("clock", np.int64), ("chance", np.uint64)])
+LEAST_GAIN = 1e-9  # of a step: what is less may be rounding
+FACTOR, MORE, SPREAD = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(0x9E3779B97F4A7C15)
 
 
 @struct
@@ -52,8 +55,21 @@ def note_change(memory: SearchMemory, group: int) -> None:
 
 
 @inner
-def draw(memory: SearchMemory, most: int) -> int:
-    """A number below `most`, by chance: the same ones for the same seed."""
-    state = memory.state[0]
-    state.chance = state.chance * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-    return ZERO + int((state.chance >> np.uint64(33)) % np.uint64(most))
+def chance_of(memory: SearchMemory, turn: int) -> Chance:
+    """Chance for one pool, the same for the same seed. Turn 0: the next; other turns leave the memory as it is."""
+    state, chance = memory.state[0], np.empty(1, np.uint64)
+    if turn == 0:
+        state.chance = state.chance * FACTOR + MORE
+        chance[0] = state.chance
+    else:
+        chance[0] = (state.chance ^ (np.uint64(turn) * SPREAD)) * FACTOR + MORE
+        chance[0] = (chance[0] ^ (chance[0] >> np.uint64(31))) * FACTOR + MORE
+    return chance
+
+
+@inner
+def draw(chance: Chance, most: int) -> int:
+    """A number below `most`, by chance."""
+    drawn = ZERO + int((chance[0] >> np.uint64(33)) % np.uint64(most))
+    chance[0] = chance[0] * FACTOR + MORE
+    return drawn

@@ -27,33 +27,40 @@ from shoal.boxes.costs.kernels import WIDE, cell_cost, surely_above
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, inner
 from shoal.compiling.structs import Struct, struct_in_kernels
+from shoal.optimize.refine.memory import LEAST_GAIN
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
 
 Ints = NDArray[np.int32]
 Ranks = NDArray[np.uint32]  # without a sign: a kernel need not ask whether an index counts from the end
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LEAST_GAIN = 1e-9  # what is less may be rounding
 LAST = np.uint32(2**32 - 1)
 FEW = 128  # numbers that are sorted fastest one by one
 MOST_TURNS = 10  # of all records, in one search: it ends before, but for bad luck
 BEHIND = 0.35  # how much more than the best known new groups may lose to be searched; a third of that after each turn
 
 
+class Crowd(NamedTuple):
+    """The records of some groups, and the numbers that groups made of them may have."""
+
+    records: Longs
+    ids: Longs  # of each group: its number outside; the first ones are in use
+    n_groups: int  # that it was made of
+
+
 @struct_in_kernels
 class Pool(Struct):
     """The records of some groups. Groups have numbers of their own here, and so have codes: their ranks in the pool."""
 
-    records: Longs
-    ids: Longs  # of each group: its number outside; the first ones are in use
+    crowd: Crowd
     ranks: Ranks  # (records, columns); only columns in which records differ
     costs: Floats  # (columns, ranks, ranks): what it costs to reach from one to another
-    count: int  # groups that it was made of
 
 
 @inner
-def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs, count: int) -> Pool:
+def new_pool(costs: CostTables, codes: Ints, crowd: Crowd) -> Pool:
     """A pool of these records, given the codes of all."""
+    records = crowd.records
     size = len(records)
     differing, alike = differing_columns(costs, codes, records)
     columns = len(differing)
@@ -74,7 +81,7 @@ def new_pool(costs: CostTables, codes: Ints, records: Longs, ids: Longs, count: 
         for low in range(unlike[j]):
             for high in range(low, unlike[j]):
                 tables[j, low, high] = more + cell_cost(costs, differing[j], values[j, low], values[j, high])
-    return Pool(records, ids, ranks, tables, count)
+    return Pool(crowd, ranks, tables)
 
 
 @inner
@@ -273,8 +280,8 @@ def hopeless(loss: float, best: float) -> bool:
 def relocate(g: Grouping, pool: Pool, labels: Longs, i: int, there: int) -> None:
     """A record goes to another group."""
     if g.rules.asked:
-        leave(g.rules, pool.records[i], pool.ids[labels[i]])
-        join(g.rules, pool.records[i], pool.ids[there])
+        leave(g.rules, pool.crowd.records[i], pool.crowd.ids[labels[i]])
+        join(g.rules, pool.crowd.records[i], pool.crowd.ids[there])
     labels[i] = there
 
 
@@ -288,7 +295,7 @@ def best_move(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver
     if not g.rules.asked:
         if size <= g.k:
             return -1
-    elif not may_leave(g.rules, pool.records[i], pool.ids[here], g.k):
+    elif not may_leave(g.rules, pool.crowd.records[i], pool.crowd.ids[here], g.k):
         return -1
     best = size * losses[here] - (size - 1) * leaver.loss - LEAST_GAIN
     chosen = -1
@@ -300,7 +307,7 @@ def best_move(g: Grouping, pool: Pool, labels: Longs, extremes: Extremes, leaver
             rank = ranks[i, j]
             joined += costs[j, min(low[there, j], rank), max(high[there, j], rank)]
         value = (sizes[there] + 1) * joined - sizes[there] * losses[there]
-        if value < best and (not g.rules.asked or may_join(g.rules, pool.records[i], pool.ids[there])):
+        if value < best and (not g.rules.asked or may_join(g.rules, pool.crowd.records[i], pool.crowd.ids[there])):
             best, chosen = value, there
     return chosen
 
@@ -362,7 +369,7 @@ def may_swap(g: Grouping, pool: Pool, labels: Longs, i: int, other: int) -> bool
     here, there = labels[i], labels[other]
     relocate(g, pool, labels, i, there)
     relocate(g, pool, labels, other, here)
-    fine = holds(g.rules, pool.ids[here]) and holds(g.rules, pool.ids[there])
+    fine = holds(g.rules, pool.crowd.ids[here]) and holds(g.rules, pool.crowd.ids[there])
     relocate(g, pool, labels, i, here)
     relocate(g, pool, labels, other, there)
     return fine

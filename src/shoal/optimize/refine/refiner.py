@@ -14,7 +14,9 @@ from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import without_gaps
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO
+from shoal.optimize.refine import many_pools
 from shoal.optimize.refine.memory import SearchMemory, new_memory
+from shoal.optimize.refine.moving import dissolve_many, move_many
 from shoal.optimize.refine.regroup import MOST
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT, step
 from shoal.privacy import Privacy
@@ -27,6 +29,7 @@ Longs = NDArray[np.int64]
 # Items between two looks at the clock.
 TURN = {MOVE: 5_000, DISSOLVE: 1_000, SPLIT: 1_000, POOL: 200, REFILL: 200, LOOSEN: 1_000}
 POOL_RECORDS = 35  # a pool is not much larger, unless k is
+MANY, MANY_GROUPS = 2_000, 1_000  # so many items look around side by side, where there are so many groups to look at
 FEWEST = 2  # neighbours of a group in its pool; MOST in `regroup.py`
 
 
@@ -79,7 +82,11 @@ class Refiner:
         return np.flatnonzero(self.sizes)
 
     def compile(self) -> None:
-        step(self.grouping, self.memory, MOVE, np.zeros(0, np.int32), ZERO, ZERO)
+        g, memory, none = self.grouping, self.memory, np.zeros(0, np.int32)
+        step(g, memory, MOVE, none, ZERO, ZERO)
+        move_many(g, memory, none, g.k)
+        dissolve_many(g, memory, none)
+        many_pools.compile_for(g, memory)
 
     def try_all(
         self,
@@ -95,17 +102,36 @@ class Refiner:
 
         `neighbours`: of a group in its pool, if not as many as usual.
         """
-        gained = 0.0
+        gained, waiting = 0.0, items.astype(np.int32)
         neighbours = self.neighbours if neighbours is None else neighbours
-        for first in range(0, len(items), TURN[what]):
+        if len(items) >= MANY and np.count_nonzero(self.sizes) >= MANY_GROUPS:
+            gained, waiting = self._try_many(what, waiting, neighbours, rebuilds, progress, over)
+        for first in range(0, len(waiting), TURN[what]):
             if over():
                 break
-            some = items[first : first + TURN[what]].astype(np.int32)
+            some = waiting[first : first + TURN[what]]
             gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds)
             progress.advance(len(some))
             if what == POOL and progress is not SILENT:  # to add up what all groups lose takes longer than some pools
                 progress.note(f"loss {self.loss():,.0f}".replace(",", " "))
         return gained
+
+    def _try_many(
+        self, what: int, items: Ints, neighbours: int, rebuilds: int, progress: Progress, over: Callable[[], bool]
+    ) -> tuple[float, Ints]:
+        """The same side by side, where that can be; and the items that are left."""
+        g, memory, none = self.grouping, self.memory, items[:0]
+        if what == MOVE:
+            return move_many(g, memory, items, g.k, over, progress.advance), none
+        if what == LOOSEN and not g.rules.asked:
+            records = np.flatnonzero(np.isin(self.labels, items)).astype(np.int32)
+            gained = move_many(g, memory, records, g.k, over)
+            return gained + dissolve_many(g, memory, items, over), none
+        if what == DISSOLVE and not g.rules.asked:
+            return dissolve_many(g, memory, items, over), none
+        if what == POOL and not g.rules.asked:
+            return many_pools.try_many_pools(g, memory, items, neighbours, rebuilds, over, progress.advance)
+        return 0.0, items
 
     def run(self, effort: Effort, progress: Progress = SILENT, over: Callable[[], bool] = bool) -> None:
         """Sweep until it is no longer worth it, or `over()`. Groups go in the order of their numbers (`starts.py`)."""

@@ -12,8 +12,8 @@ from shoal.boxes.group_tree.update import add_group, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import put_in, take_out
 from shoal.compiling import ZERO, inner
-from shoal.optimize.refine.memory import SearchMemory, draw, note_change
-from shoal.optimize.refine.pool import LEAST_GAIN, Pool, build_groups, hopeless, new_pool, search
+from shoal.optimize.refine.memory import LEAST_GAIN, Chance, SearchMemory, chance_of, draw, note_change
+from shoal.optimize.refine.pool import Crowd, Pool, build_groups, hopeless, new_pool, search
 from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
@@ -25,42 +25,74 @@ MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does 
 @inner
 def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int) -> float:
     """A group and its neighbours, partitioned anew."""
-    if g.groups.sizes[group] == 0 or not has_what_is_asked(g, group):
-        return 0.0
     found = np.empty(neighbours, np.int64)
-    before_count, size, before = neighbours_of(g, group, found)
-    newest = memory.changed[group]
-    for i in range(before_count - 1):
-        newest = max(newest, memory.changed[found[i]])
-    if before_count == 1 or before <= LEAST_GAIN or memory.tried[group] >= newest:
+    count, size = pool_around(g, memory, group, found)
+    if count == 1:
         return 0.0
-    pool, labels = gather(g, group, found[: before_count - 1], size)
-    old = labels.copy()
+    pool, labels = gather(g, group, found[: count - 1], size)
+    old, before = labels.copy(), loss_of(g, pool)
+    total, n_groups = partition_anew(g, pool, labels, rebuilds, chance_of(memory, ZERO))
+    memory.state[0].clock += 1
+    if total >= before - LEAST_GAIN:
+        relabel(g, pool, labels, old, count)
+        memory.tried[group] = memory.state[0].clock
+        return 0.0
+    scatter(g, memory, pool.crowd, old, labels, n_groups)
+    return before - total
+
+
+@inner
+def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> tuple[int, int]:
+    """The neighbours that make a pool with a group, into `found`: how many groups and records that is.
+
+    One group: there is no pool, or it was tried in vain, and nothing has changed.
+    """
+    nothing = (ZERO + 1, ZERO)
+    if g.groups.sizes[group] == 0 or not has_what_is_asked(g, group):
+        return nothing
+    count, size, loss = neighbours_of(g, group, found)
+    newest = memory.changed[group]
+    for i in range(count - 1):
+        newest = max(newest, memory.changed[found[i]])
+    if loss <= LEAST_GAIN or memory.tried[group] >= newest:
+        return nothing
+    return count, size
+
+
+@inner
+def partition_anew(g: Grouping, pool: Pool, labels: Longs, rebuilds: int, chance: Chance) -> tuple[float, int]:
+    """The best that was found, into `labels`: its loss, and how many groups there are (some may be empty)."""
+    size, before_count, old = len(labels), pool.crowd.n_groups, labels.copy()
     total = search(g, pool, labels, before_count, np.inf)
     n_groups = before_count
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts, loss = build_groups(pool, g.k, draw(memory, size), new)
-        if parts - before_count > g.state[0].n_spare:
+        parts, loss = build_groups(pool, g.k, draw(chance, size), new)
+        if parts > len(pool.crowd.ids) or pool.crowd.ids[max(before_count, parts) - 1] < 0:
             break
         if hopeless(loss, total):
             continue
         keep_numbers(old, before_count, new, parts)
-        parts = max(before_count, parts)  # some may be empty
+        parts = max(before_count, parts)
         if not relabel(g, pool, labels, new, parts):
             continue
         other = search(g, pool, new, parts, total)
         if other < total - LEAST_GAIN:
-            total, labels, n_groups = other, new, parts
+            total, n_groups = other, parts
+            labels[:] = new
         else:
             relabel(g, pool, new, labels, n_groups)
-    memory.state[0].clock += 1
-    if total >= before - LEAST_GAIN:
-        relabel(g, pool, labels, old, before_count)
-        memory.tried[group] = memory.state[0].clock
-        return 0.0
-    scatter(g, memory, pool, old, labels, n_groups)
-    return before - total
+    return total, n_groups
+
+
+@inner
+def loss_of(g: Grouping, pool: Pool) -> float:
+    """Of the groups that a pool was made of."""
+    loss = 0.0
+    for part in range(pool.crowd.n_groups):
+        group = pool.crowd.ids[part]
+        loss += g.groups.sizes[group] * g.groups.losses[group]
+    return loss
 
 
 @inner
@@ -102,10 +134,10 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
     if count == 1 or size < count * k or size > MOST_RECORDS:
         return
     pool, old = gather(g, group, found[: count - 1], size)
-    best, total = old, np.inf
+    best, total, chance = old, np.inf, chance_of(memory, ZERO)
     for _ in range(rebuilds):
         new = np.empty(size, np.int64)
-        parts, loss = build_groups(pool, k, draw(memory, size), new)
+        parts, loss = build_groups(pool, k, draw(chance, size), new)
         if parts - count > g.state[0].n_spare:
             return
         if hopeless(loss, total):
@@ -120,12 +152,19 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
             relabel(g, pool, new, best, parts)
     if total < np.inf:
         memory.state[0].clock += 1
-        scatter(g, memory, pool, old, best, max(count, size // k))
+        scatter(g, memory, pool.crowd, old, best, max(count, size // k))
 
 
 @inner
 def gather(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Pool, Longs]:
-    """The pool of a group and its neighbours, of so many records; groups to come get numbers that are not in use."""
+    """The pool of a group and its neighbours, of so many records, and who is in which group."""
+    crowd, labels = crowd_of(g, group, neighbours, size)
+    return new_pool(g.costs, g.codes, crowd), labels
+
+
+@inner
+def crowd_of(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Crowd, Longs]:
+    """The records of a group and its neighbours; groups to come get numbers that are not in use, −1 if none is left."""
     count = ZERO + 1 + len(neighbours)
     most = max(count, size // g.k)
     records, labels, ids = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(most, np.int64)
@@ -143,7 +182,7 @@ def gather(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Pool,
             records[i], labels[i] = record, part
             i += 1
             record = nexts[record]
-    return new_pool(g.costs, g.codes, records, ids, count), labels
+    return Crowd(records, ids, count), labels
 
 
 @inner
@@ -153,7 +192,7 @@ def relabel(g: Grouping, pool: Pool, old: Longs, new: Longs, n_groups: int) -> b
         return True
     recount(g, pool, old, new)
     for part in range(n_groups):
-        group = pool.ids[part]
+        group = pool.crowd.ids[part]
         if g.rules.counts.sizes[group] > 0 and not holds(g.rules, group):
             recount(g, pool, new, old)
             return False
@@ -166,8 +205,8 @@ def recount(g: Grouping, pool: Pool, old: Longs, new: Longs) -> None:
     if g.rules.asked:
         for i in range(len(old)):
             if old[i] != new[i]:
-                leave(g.rules, pool.records[i], pool.ids[old[i]])
-                join(g.rules, pool.records[i], pool.ids[new[i]])
+                leave(g.rules, pool.crowd.records[i], pool.crowd.ids[old[i]])
+                join(g.rules, pool.crowd.records[i], pool.crowd.ids[new[i]])
 
 
 @inner
@@ -196,19 +235,19 @@ def keep_numbers(old: Longs, n_groups: int, new: Longs, parts: int) -> None:
 
 
 @inner
-def scatter(g: Grouping, memory: SearchMemory, pool: Pool, old: Longs, labels: Longs, n_groups: int) -> None:
-    """The groups become what the pool says. (What is counted has followed already.)"""
+def scatter(g: Grouping, memory: SearchMemory, crowd: Crowd, old: Longs, labels: Longs, n_groups: int) -> None:
+    """The groups become what the labels say. (What is counted has followed already.)"""
     groups, codes = g.groups, g.codes
     lo, hi = groups.lo, groups.hi
     changed = np.zeros(n_groups, np.bool_)
     for i in range(len(old)):
         if old[i] != labels[i]:
             changed[old[i]] = changed[labels[i]] = True
-            take_out(g.members, pool.records[i], pool.ids[old[i]])
-            put_in(g.members, pool.records[i], pool.ids[labels[i]])
-    g.state[0].n_spare -= max(0, n_groups - pool.count)
+            take_out(g.members, crowd.records[i], crowd.ids[old[i]])
+            put_in(g.members, crowd.records[i], crowd.ids[labels[i]])
+    g.state[0].n_spare -= max(0, n_groups - crowd.n_groups)
     for part in range(n_groups):
-        group = pool.ids[part]
+        group = crowd.ids[part]
         if not changed[part]:
             continue
         note_change(memory, group)
@@ -216,7 +255,7 @@ def scatter(g: Grouping, memory: SearchMemory, pool: Pool, old: Longs, labels: L
         for i in range(len(labels)):
             if labels[i] == part:
                 for j in range(codes.shape[1]):
-                    code = codes[pool.records[i], j]
+                    code = codes[crowd.records[i], j]
                     lo[group, j] = code if size == 0 else min(lo[group, j], code)
                     hi[group, j] = code if size == 0 else max(hi[group, j], code)
                 size += 1
@@ -224,7 +263,7 @@ def scatter(g: Grouping, memory: SearchMemory, pool: Pool, old: Longs, labels: L
         g.retry[group] = 0
         if size > 0:
             groups.losses[group] = box_cost(g.costs, lo[group], hi[group])
-        if part >= pool.count:
+        if part >= crowd.n_groups:
             add_group(g, group)
         else:
             update_group(g, group)

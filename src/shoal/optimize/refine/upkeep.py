@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import grow
 from shoal.boxes.costs import CostTables
-from shoal.optimize.refine.memory import note_changes
-from shoal.optimize.refine.pool import LEAST_GAIN
+from shoal.optimize.refine.memory import LEAST_GAIN, note_changes
 from shoal.optimize.refine.refiner import POOL_RECORDS, Refiner, neighbours_for, until
 from shoal.optimize.refine.steps import LOOSEN, POOL
 from shoal.privacy import Privacy
