@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.optimize.refine.refiner import Refiner
 from shoal.optimize.refine.steps import LOOSEN, POOL
+from shoal.optimize.refine.upkeep import many_neighbours
 
 if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
@@ -40,5 +41,5 @@ def estimated_drift(live: LivePartition) -> float | None:
     groups = np.random.default_rng(1).permutation(refiner.alive())[:MOST]
     before = float(refiner.sizes[groups] @ refiner.grouping.groups.losses[groups])
     refiner.try_all(LOOSEN, groups)
-    gained = refiner.try_all(POOL, groups, 1)
+    gained = refiner.try_all(POOL, groups, 1, neighbours=many_neighbours(refiner))
     return 1.0 + FOUND * max(0.0, gained / before - LEFT) if before > 0.0 else 1.0

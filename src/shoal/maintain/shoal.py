@@ -3,7 +3,8 @@
 A batch is applied as I3M does: join the group that costs least, split at 2k. Groups that have fewer than k left are not
 dispersed where they and their neighbours have enough records for all: those are partitioned anew, and no group is lost.
 Then groups are refined, those that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch:
-a change buys the same work, however many records there are, and every batch bears its own.
+a change buys the same work, however many records there are, and what that work gains buys more, so that most is done
+where most is to be gained. Every batch bears its own.
 
 Guarantee: that of I3M, after every batch; and refining never raises the loss.
 """

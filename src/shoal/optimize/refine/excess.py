@@ -1,9 +1,9 @@
 """Excess pools: groups that have more than k, brought together so that one more group can be made of them.
 
 Where records come and go, groups end with a few records more than k here and there. A group and its nearest neighbours
-(`regroup.py`) seldom have k too many among them, so nothing can be made of what they have too many. Here only neighbours
-that have too many are taken, from further away, until there is enough for one group more; the pool is made from
-nothing. Where there is not enough it is not even tried: that costs one question to the tree.
+(`regroup.py`) seldom have k too many among them, so nothing can be made of what they have too many. Here only those
+neighbours are taken that have too many, from further away, until there is enough for one group more; the pool is made
+from nothing. Where there is not enough it is not even tried: that costs one question to the tree.
 """
 
 from __future__ import annotations

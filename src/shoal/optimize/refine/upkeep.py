@@ -14,8 +14,8 @@ anything has happened to them or not. There are four kinds of it:
   has not.
 
 Of those whose turn it is, the groups that lose most are tried most often. Which kind gains most depends on the table,
-so each kind gets work in proportion to what its last work has gained. What is gained also earns more work: where much
-is left to gain more is done.
+so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). What is
+gained also earns more work, as long as that gains enough: where more is lost by a change, or left to gain, more is done.
 
 The work is counted in records that are looked at, never in seconds, so what comes of it depends on data and seed only.
 
@@ -47,11 +47,11 @@ NEVER = -1
 KINDS = LOOSENING, EXCESS, FEW, MANY = range(4)
 TURNS = 6  # in which the most is done
 LEAST_TURN = 300.0  # records
-LEAST_SHARE = 0.1  # of a turn, for each kind
+LEAST_SHARE = 0.05  # of a turn, for each kind
 LASTING = 15_000.0  # records, after which what was gained counts half
 AT_FIRST = (0.01, 0.01, 0.01, 0.005)  # what each kind gains, before anything is known
 EXCESS_SIZE = 3  # groups: an excess pool takes as long as so many in another
-EARNED = 150.0  # records that may be looked at for what one loses, as long as
+EARNED = 120.0  # records that may be looked at for what one loses, as long as
 WORTH = 0.005  # of what they lose was gained of late
 IN_A_SWEEP = 4  # times that a record is looked at
 LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
@@ -70,6 +70,11 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
         some = IN_A_SWEEP * len(codes)
         gained = upkeep.work(refiner, some, some, progress, over)
     return refiner.labels
+
+
+def many_neighbours(refiner: Refiner) -> int:
+    """Of a group in its pool. Of small groups more than usual: they take the same time, and pairs gain much by it."""
+    return max(refiner.neighbours, POOL_RECORDS // refiner.grouping.k - 1)
 
 
 class Upkeep:
@@ -102,28 +107,26 @@ class Upkeep:
         """What was gained of late, for what the records lose that were looked at."""
         return float(self.gained.sum() / self.looked_at.sum())
 
-    def _turn(
-        self, refiner: Refiner, budget: float, one: float, progress: Progress, over: Over
-    ) -> tuple[float, float]:
+    def _turn(self, refiner: Refiner, budget: float, one: float, progress: Progress, over: Over) -> tuple[float, float]:
         """All kinds of work, each with its share: how many records were looked at, and by how much the loss has fallen.
 
         `one`: what a record loses.
         """
-        rates = self.gained / self.looked_at
-        shares = LEAST_SHARE + (1.0 - LEAST_SHARE * len(KINDS)) * rates / rates.sum()
+        rates = (self.gained + LEAST_GAIN) / (self.looked_at + 1.0)  # what nobody has looked at for long has faded
+        shares = LEAST_SHARE + (1.0 - LEAST_SHARE * len(KINDS)) * rates**2 / (rates**2).sum()
         fade = 0.5 ** (budget / LASTING)
         k, used, gained = refiner.grouping.k, 0.0, 0.0
-        many = max(refiner.neighbours, POOL_RECORDS // k - 1)  # of small groups more: that is all the same time
-        sizes = (1, EXCESS_SIZE, neighbours_for(POOL_RECORDS // 2, k) + 1, many + 1)
+        sizes = (1, EXCESS_SIZE, neighbours_for(POOL_RECORDS // 2, k) + 1, many_neighbours(refiner) + 1)
         for kind in KINDS:
-            count = int(shares[kind] * budget / (sizes[kind] * k) + self.chance.random())  # a part of one is one by chance
+            size = sizes[kind] * k
+            count = int(shares[kind] * budget / size + self.chance.random())  # a part of one is one by chance
             if not count:
                 continue
             groups = self._chosen(refiner, kind, count)
             found = self._try(refiner, kind, groups, sizes[kind] - 1, progress, over)
-            self.looked_at[kind] = fade * self.looked_at[kind] + len(groups) * sizes[kind] * k
+            self.looked_at[kind] = fade * self.looked_at[kind] + len(groups) * size
             self.gained[kind] = fade * self.gained[kind] + found / one
-            used, gained = used + len(groups) * sizes[kind] * k, gained + found
+            used, gained = used + len(groups) * size, gained + found
         before = refiner.sizes.copy()  # a split is a change, too
         refiner.split_large()
         note_changes(refiner.memory, np.flatnonzero(refiner.sizes != before))
@@ -135,8 +138,7 @@ class Upkeep:
         """So many groups for one kind of work."""
         if kind == LOOSENING:  # a run: numbers that are close are often those of neighbours
             alive = refiner.alive()
-            first = int(self.chance.integers(max(1, len(alive))))
-            return np.roll(alive, -first)[:count]
+            return np.roll(alive, -int(self.chance.integers(max(1, len(alive)))))[:count]
         room = len(refiner.sizes)
         if room > self.in_vain.shape[1]:
             self.in_vain = np.stack([grow(times, room, NEVER) for times in self.in_vain])
@@ -168,8 +170,7 @@ class Upkeep:
         if kind == LOOSENING:
             return refiner.try_all(LOOSEN, groups, over=over)
         if kind == EXCESS:
-            refiner.memory.state["clock"][0] += 1
-            self.in_vain[kind, groups] = refiner.memory.state["clock"][0] - 1
+            self.in_vain[kind, groups] = refiner.memory.state["clock"][0]
             return make_more(refiner.grouping, refiner.memory, np.sort(groups).astype(np.int32))
         tried = refiner.memory.tried
         tried[groups] = NEVER  # whatever was tried: chance is another
