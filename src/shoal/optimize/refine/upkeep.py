@@ -15,7 +15,8 @@ anything has happened to them or not. There are four kinds of it:
 
 Of those whose turn it is, the groups that lose most are tried most often. Which kind gains most depends on the table,
 so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). What is
-gained also earns more work, as long as that gains enough: where more is lost by a change, or left to gain, more is done.
+gained also earns more work, as long as that gains enough: more is done where a change costs more, or more is left to
+gain.
 
 The work is counted in records that are looked at, never in seconds, so what comes of it depends on data and seed only.
 
@@ -52,7 +53,8 @@ LASTING = 15_000.0  # records, after which what was gained counts half
 AT_FIRST = (0.01, 0.01, 0.01, 0.005)  # what each kind gains, before anything is known
 EXCESS_SIZE = 3  # groups: an excess pool takes as long as so many in another
 EARNED = 120.0  # records that may be looked at for what one loses, as long as
-WORTH = 0.005  # of what they lose was gained of late
+WORTH = 0.001  # times k, of what they lose was gained of late; or
+MOST_WORTH = 0.005  # pairs gain less at a time, and for longer
 IN_A_SWEEP = 4  # times that a record is looked at
 LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
 
@@ -95,7 +97,8 @@ class Upkeep:
             return 0.0
         one, gained, spent, budget = loss / records, 0.0, 0.0, least
         turn = max(LEAST_TURN, most / TURNS)
-        while not over() and (spent < least or (spent < budget and self._rate() > WORTH)):
+        worth = min(MOST_WORTH, WORTH * refiner.grouping.k)
+        while not over() and (spent < least or (spent < budget and self._rate() > worth)):
             used, found = self._turn(refiner, min(turn, budget - spent), one, progress, over)
             if used == 0.0:
                 break
