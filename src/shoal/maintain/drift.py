@@ -6,10 +6,11 @@ to gain, too; and one turn of pools does not find all that there is. So the drif
 
     1 + FOUND × (share of the loss that pools gain − LEFT)
 
-and never as less than 1: groups that lose less than starting again would look like new ones. Both figures are fitted to
-eleven of the histories of `benchmarks/drift.py` (one seed; the maintainer, and the same with a fourth of its work). It
-is an estimate: refining sees what refining can gain, so the drift is larger than this says where starting again ends
-elsewhere. That is so on columns that have nothing to do with each other, and with closeness (docs/method.md).
+and never as less than 1: groups that lose less than starting again would look like new ones. Pools are the large ones
+of upkeep. FOUND was fitted to eleven of the histories of `benchmarks/drift.py` (one seed; an earlier maintainer, and
+the same with a fourth of its work), LEFT to all of them (one seed; the maintainer as it is). It is an estimate:
+refining sees what refining can gain, so the drift is larger than this says where starting again ends elsewhere. That is
+so on columns that have nothing to do with each other, and with closeness (docs/method.md).
 
 Of many groups some are tried, by chance that is always the same. Nothing changes.
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 FOUND = 1.75  # what there is to gain, for what one turn of pools gains
-LEFT = 0.005  # what pools still gain where groups are new
+LEFT = 0.003  # what pools still gain where groups are new
 MOST = 4_000  # groups that are tried
 
 
