@@ -80,12 +80,14 @@ def side_by_side(work: Callable[[int, int], object], items: int, *, least: int =
 
     helpers = min(workers, parts) - 1
     others: list[Future[None]] = [_pool(workers).submit(copy_context().run, _alone, some) for _ in range(helpers)]
+    token = _chosen.set(1)  # who asks is one of the workers
     try:
         some()
     finally:
+        _chosen.reset(token)
         for _ in waiting:
             pass
-        failed = [error for other in others if (error := other.exception()) is not None]
+        failed = [error for other in others if not other.cancel() and (error := other.exception()) is not None]
     if failed:
         raise failed[0]
 

@@ -13,9 +13,11 @@ import shoal
 from benchmarks.tables import TABLES
 from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import MEASURES, cost_tables
+from shoal.boxes.geometry import without_gaps
 from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
+from shoal.optimize.refine.excess import make_more
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT
 from shoal.optimize.refine.upkeep import Upkeep
@@ -165,12 +167,29 @@ def test_upkeep_lowers_the_loss_a_little_at_a_time(made: MadeTable, k: int, seed
         refiner, upkeep = Refiner.of(records.codes, start, costs, privacy, seed), Upkeep(np.random.default_rng(seed))
         for _ in range(6):
             before = refiner.loss()
-            gained = upkeep.work(refiner, 1.5, 7.5)
+            gained = upkeep.work(refiner, 20, 100)
             assert refiner.loss() <= before - gained + 1e-9  # splits are not counted
             assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
             check_tree(refiner.grouping)
         ends.append(refiner.labels.copy())
     assert np.array_equal(ends[0], ends[1])
+
+
+@given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))
+@settings(max_examples=40)
+def test_groups_with_too_many_make_one_more(made: MadeTable, k: int, seed: int) -> None:
+    records = encode(made.table, made.schema)
+    costs, privacy = cost_tables(records.books, "il"), Privacy.only_k(k, len(records))
+    start = without_gaps(np.random.default_rng(seed).permutation(len(records)) // (k + 1)).astype(np.int32)
+    start[start == start.max()] = 0  # it may have too few
+    refiner = Refiner.of(records.codes, start, costs, privacy, seed)
+    before, groups = refiner.loss(), refiner.alive()
+    gained = make_more(refiner.grouping, refiner.memory, groups.astype(np.int32))
+    assert refiner.loss() == pytest.approx(before - gained)
+    assert len(refiner.alive()) >= len(groups)
+    assert (gained > 0) == (len(refiner.alive()) > len(groups))
+    assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
+    check_tree(refiner.grouping)
 
 
 @given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))

@@ -12,7 +12,7 @@ from shoal.boxes.changes import groups_of, total_loss
 from shoal.boxes.costs import cost_tables
 from shoal.cluster import cluster
 from shoal.optimize.refine import many_pools, refiner
-from shoal.optimize.refine.many_pools import NEVER, ROUNDS, find_pools, give_rounds, new_pools
+from shoal.optimize.refine.many_pools import NEVER, ROUNDS, Terms, find_pools, give_rounds, new_pools
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL
 from shoal.partition import Partition
@@ -23,7 +23,7 @@ from tests.support.rules import asked_of
 from tests.support.side_by_side import divided
 from tests.support.tables import MadeTable, tables
 
-K = 5
+K, EXCESS = 5, -1
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
         return
     labels = cluster(records, k, privacy.rules, method="mondrian", seed=1).labels
     costs = cost_tables(records.books, "il")
-    walk = data.draw(st.lists(st.sampled_from([MOVE, DISSOLVE, POOL, LOOSEN]), min_size=1, max_size=5))
+    walk = data.draw(st.lists(st.sampled_from([MOVE, DISSOLVE, POOL, LOOSEN, EXCESS]), min_size=1, max_size=5))
     ends = []
     for workers in (1, 3):
         made_refiner = Refiner.of(records.codes, labels.copy(), costs, privacy, 7)
@@ -56,7 +56,7 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
             for what in walk:
                 before = made_refiner.loss()
                 items = np.arange(len(records)) if what == MOVE else made_refiner.alive()
-                gained = made_refiner.try_all(what, items, 1)
+                gained = made_refiner.make_more() if what == EXCESS else made_refiner.try_all(what, items, 1)
                 assert made_refiner.loss() == pytest.approx(before - gained, abs=1e-6)
                 assert gained >= 0
                 check_tree(made_refiner.grouping)
@@ -81,7 +81,7 @@ def test_side_by_side_is_as_good_as_one_after_the_other(census: Records, monkeyp
 def test_no_two_pools_of_a_round_share_a_group(census: Records) -> None:
     refined = started(census)
     g, memory = refined.grouping, refined.memory
-    pools = new_pools(refined.alive()[:1_000].astype(np.int32), refined.neighbours)
+    pools = new_pools(refined.alive()[:1_000].astype(np.int32), Terms(refined.neighbours, 1))
     find_pools(g, memory, pools, 0, 1_000)
     give_rounds(memory, pools, len(g.groups.sizes))
     rounds = pools.rounds
@@ -114,7 +114,7 @@ def test_where_pools_share_all_their_groups_they_are_tried_one_after_the_other(
     refined = started(census)
     groups = refined.alive().astype(np.int32)
     gained, left = many_pools.try_many_pools(
-        refined.grouping, refined.memory, groups, refined.neighbours, 1, bool, lambda count: None
+        refined.grouping, refined.memory, groups, Terms(refined.neighbours, 1), bool, lambda count: None
     )
     assert gained == 0
     assert np.array_equal(np.sort(left), groups)

@@ -6,10 +6,11 @@ to gain, too; and one turn of pools does not find all that there is. So the drif
 
     1 + FOUND × (share of the loss that pools gain − LEFT)
 
-and never as less than 1: groups that lose less than starting again would look like new ones. Both figures are fitted to
-eleven of the histories of `benchmarks/drift.py` (one seed; the maintainer, and the same with a fourth of its work). It
-is an estimate: refining sees what refining can gain, so the drift is larger than this says where starting again ends
-elsewhere. That is so on columns that have nothing to do with each other, and with closeness (docs/method.md).
+and never as less than 1: groups that lose less than starting again would look like new ones. Pools are the large ones
+of upkeep. FOUND was fitted to eleven of the histories of `benchmarks/drift.py` (one seed; an earlier maintainer, and
+the same with a fourth of its work), LEFT to all of them (one seed; the maintainer as it is). It is an estimate:
+refining sees what refining can gain, so the drift is larger than this says where starting again ends elsewhere. That is
+so on columns that have nothing to do with each other, and with closeness (docs/method.md).
 
 Of many groups some are tried, by chance that is always the same. Nothing changes.
 """
@@ -22,12 +23,13 @@ import numpy as np
 
 from shoal.optimize.refine.refiner import Refiner
 from shoal.optimize.refine.steps import LOOSEN, POOL
+from shoal.optimize.refine.upkeep import many_neighbours
 
 if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 FOUND = 1.75  # what there is to gain, for what one turn of pools gains
-LEFT = 0.005  # what pools still gain where groups are new
+LEFT = 0.003  # what pools still gain where groups are new
 MOST = 4_000  # groups that are tried
 
 
@@ -40,5 +42,5 @@ def estimated_drift(live: LivePartition) -> float | None:
     groups = np.random.default_rng(1).permutation(refiner.alive())[:MOST]
     before = float(refiner.sizes[groups] @ refiner.grouping.groups.losses[groups])
     refiner.try_all(LOOSEN, groups)
-    gained = refiner.try_all(POOL, groups, 1)
+    gained = refiner.try_all(POOL, groups, 1, neighbours=many_neighbours(refiner))
     return 1.0 + FOUND * max(0.0, gained / before - LEFT) if before > 0.0 else 1.0

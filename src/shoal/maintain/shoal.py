@@ -3,7 +3,8 @@
 A batch is applied as I3M does: join the group that costs least, split at 2k. Groups that have fewer than k left are not
 dispersed where they and their neighbours have enough records for all: those are partitioned anew, and no group is lost.
 Then groups are refined, those that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch:
-a change buys the same work, however many records there are, and every batch bears its own.
+a change buys the same work, however many records there are, and what that work gains buys more, so that most is done
+where most is to be gained. Every batch bears its own.
 
 Guarantee: that of I3M, after every batch; and refining never raises the loss.
 """
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 Ints = NDArray[np.int32]
-LOOSENED = 4  # groups for every record that comes or goes
-POOLED = 12  # groups in the pools that are tried for it
-MOST_POOLED = 3  # for every group that there is: a batch that changes much is not worth more
+WORK = 20.0  # records that are looked at for every record that comes or goes, and
+MOST_WORK = 200.0  # where much is gained
+MOST_AT_ONCE = 6.0  # for every record that there is: a batch that changes much is not worth more
 REFILLS = 3  # tries
 
 
@@ -49,8 +50,8 @@ class Shoal(I3M):
         refiner = self._refiner()
         note_changes(self.memory, touched[touched >= 0])
         progress.stage("refining")
-        pooled = min(POOLED * changes, MOST_POOLED * self.n_groups())
-        self.upkeep.work(refiner, LOOSENED * changes, pooled, progress)
+        most = MOST_AT_ONCE * int(self.sizes.sum())
+        self.upkeep.work(refiner, min(WORK * changes, most), min(MOST_WORK * changes, most), progress)
 
     def _refill(self, small: Ints) -> None:
         self._refiner().try_all(REFILL, small, REFILLS)

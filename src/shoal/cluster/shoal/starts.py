@@ -50,7 +50,7 @@ SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
 PAIRS = 2  # records, of which the closest are found best by merging the closest
 CLOSEST_FIRST = 5  # k up to which that is the best start, and takes no longer than another
-BLOCK = 100_000  # records among which k-member makes the first groups
+BLOCK = 250_000  # records that have a start of their own, at least, where there are more than twice as many
 SMALLEST = 5  # groups that are worth refining on the way
 
 
@@ -66,7 +66,33 @@ def in_order(task: Task, order: NDArray[np.int64]) -> Task:
 
 
 def of_many(task: Task, effort: str, over: Over) -> Ints:
-    """The one start of a table that is too large for several. Rules are not looked at: see `as_asked`."""
+    """The one start of a table that is too large for several. Rules are not looked at: see `as_asked`.
+
+    Of a very large one, the starts of blocks of neighbours, side by side: what refining mends at their borders is less
+    than what looking far away costs.
+    """
+    n_blocks = max(1, len(task.codes) // BLOCK)
+    if n_blocks == 1:
+        return _of_one_block(task, effort, over)
+    drawing = Lock()
+    task.progress.stage("clustering", len(task.codes))
+    ends = [len(task.codes) * (i + 1) // n_blocks for i in range(n_blocks)]
+
+    def started(first: int, last: int, rng: np.random.Generator) -> Ints:
+        some = replace(task.records, codes=task.codes[first:last])
+        block = replace(task, records=some, rng=rng, progress=SILENT, privacy=Privacy.only_k(task.k, last - first))
+        labels = without_gaps(_of_one_block(block, effort, over))
+        with drawing:
+            task.progress.advance(last - first)
+        return labels
+
+    blocks = zip([0, *ends], ends, task.rng.spawn(n_blocks), strict=False)
+    made = mapped(lambda block: started(*block), blocks)
+    groups = np.cumsum([0] + [int(labels.max()) + 1 for labels in made])
+    return np.concatenate([labels + np.int32(before) for labels, before in zip(made, groups, strict=False)])
+
+
+def _of_one_block(task: Task, effort: str, over: Over) -> Ints:
     if task.k <= CLOSEST_FIRST or effort == "thorough":
         return _merged(task, np.arange(len(task.codes), dtype=np.int32))
     return own(task, effort, over)
@@ -133,7 +159,7 @@ def _moved(task: Task, passes: int, over: Over) -> Ints:
     """Groups of any size, each record in the best it could find."""
     first = (sizes_on_the_way(task.k) or [task.k])[0]
     half = records_only(task, min(first, max(2, first // 2)))
-    labels = by_first_record(_seeded(half))
+    labels = by_first_record(k_member.run(half))
     for turn in range(passes):
         if over():
             break
@@ -143,29 +169,6 @@ def _moved(task: Task, passes: int, over: Over) -> Ints:
         if turn + 1 < passes:
             labels, _ = split_at_random(records_only(task, first), labels, SPLIT_SHARE * first)
     return labels
-
-
-def _seeded(task: Task) -> Ints:
-    """What k-member makes of the records, a block of neighbours after the other, or side by side."""
-    n_blocks = max(1, len(task.codes) // BLOCK)
-    ends = [len(task.codes) * (i + 1) // n_blocks for i in range(n_blocks)]
-    if n_blocks == 1:
-        return k_member.run(task)
-    drawing = Lock()
-    task.progress.stage("clustering", len(task.codes))
-
-    def clustered(first: int, last: int, rng: np.random.Generator) -> Ints:
-        codes = task.codes[first:last]
-        block = replace(task, records=replace(task.records, codes=codes), rng=rng, progress=SILENT)
-        labels = k_member.run(records_only(block, task.k))
-        with drawing:
-            task.progress.advance(len(codes))
-        return labels
-
-    blocks = zip([0, *ends], ends, task.rng.spawn(n_blocks), strict=False)
-    made = mapped(lambda block: clustered(*block), blocks)
-    groups = np.cumsum([0] + [int(labels.max()) + 1 for labels in made])
-    return np.concatenate([labels + np.int32(before) for labels, before in zip(made, groups, strict=False)])
 
 
 def _once_moved(task: Task, labels: Ints, name: str) -> tuple[Ints, bool]:

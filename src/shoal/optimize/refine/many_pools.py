@@ -11,6 +11,7 @@ Guarantee: what comes of it depends on the groups and on chance, not on how many
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, inner, kernel
 from shoal.compiling.structs import Struct, struct
+from shoal.optimize.refine.excess import LOOKED_AT, enough_for_one_more
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, chance_of
 from shoal.optimize.refine.regroup import crowd_of, gather, loss_of, partition_anew, pool_around, scatter
 from shoal.workers import side_by_side
@@ -38,10 +40,19 @@ ROUNDS = 64  # as many as a number has bits
 NEVER, LATER = -1, ROUNDS  # as a round
 
 
+class Terms(NamedTuple):
+    """What is tried."""
+
+    neighbours: int  # of a group in its pool
+    rebuilds: int  # from nothing, in each
+    excess: bool = False  # pools of groups that have more than k (`excess.py`), and not of the nearest
+
+
 @struct
 class Pools(Struct):
     """The pools of a run of groups."""
 
+    excess: bool  # of those that have more than k
     centres: Ints
     found: Longs  # (pools, neighbours)
     counts: Longs  # of each: its neighbours; 0: there is no pool
@@ -54,14 +65,14 @@ class Pools(Struct):
 
 
 def try_many_pools(
-    g: Grouping, memory: SearchMemory, centres: Ints, neighbours: int, rebuilds: int, over: Over, advance: Advance
+    g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, over: Over, advance: Advance
 ) -> tuple[float, Ints]:
     """The pools of many groups; by how much the loss has fallen, and the few groups that are left to be tried."""
     gained, waiting = 0.0, centres
     length = max(SHORTEST_RUN, min(LONGEST_RUN, len(centres) // RUNS))
     while len(waiting) >= FEW and not over():
         run, waiting = waiting[:length], waiting[length:]
-        more, later = _one_run(g, memory, run, neighbours, rebuilds, over)
+        more, later = _one_run(g, memory, run, terms, over)
         advance(len(run) - len(later))
         gained += more
         if 2 * len(later) > len(run):  # pools so large that hardly two share no group
@@ -71,17 +82,15 @@ def try_many_pools(
 
 
 def compile_for(g: Grouping, memory: SearchMemory) -> None:
-    pools, none = new_pools(np.zeros(0, np.int32), 1), np.zeros(0, np.int64)
+    pools, none = new_pools(np.zeros(0, np.int32), Terms(1, 0)), np.zeros(0, np.int64)
     find_pools(g, memory, pools, 0, 0)
     give_rounds(memory, pools, 0)
     partition_some(g, memory, pools, none, 0)
     carry_out(g, memory, pools, none)
 
 
-def _one_run(
-    g: Grouping, memory: SearchMemory, centres: Ints, neighbours: int, rebuilds: int, over: Over
-) -> tuple[float, Ints]:
-    pools = new_pools(centres, neighbours)
+def _one_run(g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, over: Over) -> tuple[float, Ints]:
+    pools = new_pools(centres, terms)
     side_by_side(lambda first, last: find_pools(g, memory, pools, first, last), len(centres), least=LEAST_FOUND)
     give_rounds(memory, pools, len(g.groups.sizes))
     ends = np.cumsum(pools.sizes)
@@ -97,16 +106,17 @@ def _one_run(
         last = firsts[turn + 1]
 
         def some(first: int, last: int, chosen: Longs = chosen) -> None:
-            partition_some(g, memory, pools, chosen[first:last], rebuilds)
+            partition_some(g, memory, pools, chosen[first:last], terms.rebuilds)
 
         side_by_side(some, len(chosen), least=LEAST_PARTITIONED)
         gained += carry_out(g, memory, pools, chosen)
     return gained, centres[np.sort(order[last:])]
 
 
-def new_pools(centres: Ints, neighbours: int) -> Pools:
-    count = len(centres)
+def new_pools(centres: Ints, terms: Terms) -> Pools:
+    count, neighbours = len(centres), LOOKED_AT if terms.excess else terms.neighbours
     return Pools(
+        excess=terms.excess,
         centres=centres,
         found=np.empty((count, neighbours), np.int64),
         counts=np.zeros(count, np.int64),
@@ -123,7 +133,11 @@ def new_pools(centres: Ints, neighbours: int) -> Pools:
 def find_pools(g: Grouping, memory: SearchMemory, pools: Pools, first: int, last: int) -> None:
     """Which groups the pools have, as things are."""
     for i in range(first, last):
-        count, size = pool_around(g, memory, pools.centres[i] + ZERO, pools.found[i])
+        group = pools.centres[i] + ZERO
+        if pools.excess:
+            count, size, _ = enough_for_one_more(g, group, pools.found[i])
+        else:
+            count, size = pool_around(g, memory, group, pools.found[i])
         pools.counts[i], pools.sizes[i] = count - 1, size + g.k  # others may join before its turn
 
 
@@ -192,7 +206,8 @@ def carry_out(g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs) ->
         if count == 0:
             continue
         if gain <= LEAST_GAIN:
-            memory.tried[group] = state.clock
+            if not pools.excess:
+                memory.tried[group] = state.clock
             continue
         found, size = pools.found[i, :count], g.groups.sizes[group]
         for one in found:

@@ -15,6 +15,8 @@ from shoal.boxes.geometry import without_gaps
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO
 from shoal.optimize.refine import many_pools
+from shoal.optimize.refine.excess import make_more
+from shoal.optimize.refine.many_pools import Terms, try_many_pools
 from shoal.optimize.refine.memory import SearchMemory, new_memory
 from shoal.optimize.refine.moving import dissolve_many, move_many
 from shoal.optimize.refine.regroup import MOST
@@ -28,6 +30,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 # Items between two looks at the clock.
 TURN = {MOVE: 5_000, DISSOLVE: 1_000, SPLIT: 1_000, POOL: 200, REFILL: 200, LOOSEN: 1_000}
+MORE_IN = 1  # sweeps
 POOL_RECORDS = 35  # a pool is not much larger, unless k is
 MANY, MANY_GROUPS = 2_000, 1_000  # so many items look around side by side, where there are so many groups to look at
 FEWEST = 2  # neighbours of a group in its pool; MOST in `regroup.py`
@@ -43,7 +46,7 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(sweeps=1, rebuilds=1, least=1.0),
-    "balanced": Effort(sweeps=8, rebuilds=1, least=2e-2),
+    "balanced": Effort(sweeps=8, rebuilds=1, least=1.5e-2),
     "thorough": Effort(sweeps=100, rebuilds=8, least=1e-4),
 }
 DEFAULT_EFFORT = "balanced"
@@ -86,6 +89,7 @@ class Refiner:
         step(g, memory, MOVE, none, ZERO, ZERO)
         move_many(g, memory, none, g.k)
         dissolve_many(g, memory, none)
+        make_more(g, memory, none)
         many_pools.compile_for(g, memory)
 
     def try_all(
@@ -130,7 +134,7 @@ class Refiner:
         if what == DISSOLVE and not g.rules.asked:
             return dissolve_many(g, memory, items, over), none
         if what == POOL and not g.rules.asked:
-            return many_pools.try_many_pools(g, memory, items, neighbours, rebuilds, over, progress.advance)
+            return try_many_pools(g, memory, items, Terms(neighbours, rebuilds), over, progress.advance)
         return 0.0, items
 
     def run(self, effort: Effort, progress: Progress = SILENT, over: Callable[[], bool] = bool) -> None:
@@ -142,12 +146,26 @@ class Refiner:
             progress.stage("moving records", len(records))
             self.try_all(MOVE, records, progress=progress, over=over)
             self.try_all(DISSOLVE, self.alive(), over=over)
+            if sweep < MORE_IN:
+                self.make_more(over)
             pools = self.alive()
             progress.stage(f"refining, sweep {sweep + 1}", len(pools))
             self.try_all(POOL, pools, effort.rebuilds, progress, over)
             if over() or before - self.loss() < effort.least * before:
                 break
         self.split_large()
+
+    def make_more(self, over: Callable[[], bool] = bool) -> float:
+        """One group more of some that have more than k, wherever that gains anything; by how much the loss falls."""
+        g, memory, gained = self.grouping, self.memory, 0.0
+        groups = np.flatnonzero(self.sizes > g.k).astype(np.int32)
+        if len(groups) >= MANY and not g.rules.asked:
+            gained, groups = try_many_pools(g, memory, groups, Terms(0, 1, excess=True), over, lambda done: None)
+        for first in range(0, len(groups), TURN[POOL]):
+            if over():
+                break
+            gained += make_more(g, memory, groups[first : first + TURN[POOL]])
+        return gained
 
     def split_large(self) -> None:
         """Groups of 2k and more become two."""

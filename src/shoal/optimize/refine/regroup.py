@@ -18,7 +18,8 @@ from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
 MOST = 6  # neighbours of a group in its pool
-POOL_SIZE = 8  # times k, at most
+POOL_SIZE = 8  # times k, at most; or
+SMALL_POOL = 40  # records
 MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
 
 
@@ -105,7 +106,7 @@ def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, floa
     for i in range(near):
         one = found[i]
         together = size + sizes[one]
-        if together > MOST_RECORDS or (count > 1 and together > POOL_SIZE * g.k):
+        if together > MOST_RECORDS or (count > 1 and together > max(POOL_SIZE * g.k, SMALL_POOL)):
             break
         if has_what_is_asked(g, one):
             found[count - 1] = one

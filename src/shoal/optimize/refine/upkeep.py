@@ -2,17 +2,23 @@
 
 Around a change alone there is too little to gain: where a group was left alone its neighbours have become others, and
 a record that came far away may be what it lacks. So a part of the work goes to groups wherever they are, whether
-anything has happened to them or not. There are two kinds of it:
+anything has happened to them or not. There are four kinds of it:
 
 - **loosen**: a run of groups, from a place by chance. Each record goes where it costs less than it saves by going, then
   the whole group, if that costs less. This is the cheapest step of all, and finds what is far away. It leaves fewer
   groups, and larger ones; of those
-- **pools** make more. A group that has changed is tried with few neighbours first: most of what there is to gain is
-  gained there, at a fraction of the time of many. Where that was in vain it is tried with many, and after that again
-  when all others have had their turn: pools are made by chance, and the next one may find what the last one has not.
+- **excess pools** (`excess.py`) make more, where they have more than k; and
+- **pools** find better ones. A group that has changed is tried with **few** neighbours first: most of what there is to
+  gain is gained there, at a fraction of the time of many. Where that was in vain it is tried with **many**, and after
+  that again when all others have had their turn: pools are made by chance, and the next one may find what the last one
+  has not.
 
-Of those whose turn it is, the groups that lose most are tried most often. The work is counted in groups that are looked
-at, never in seconds, so what comes of it depends on data and seed only.
+Of those whose turn it is, the groups that lose most are tried most often. Which kind gains most depends on the table,
+so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). What is
+gained also earns more work, as long as that gains enough: more is done where a change costs more, or more is left to
+gain.
+
+The work is counted in records that are looked at, never in seconds, so what comes of it depends on data and seed only.
 
 Guarantee: that of refining. The loss never rises, and groups that had what is asked still have it.
 """
@@ -27,6 +33,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import grow
 from shoal.boxes.costs import CostTables
+from shoal.optimize.refine.excess import make_more
 from shoal.optimize.refine.memory import LEAST_GAIN, note_changes
 from shoal.optimize.refine.refiner import POOL_RECORDS, Refiner, neighbours_for, until
 from shoal.optimize.refine.steps import LOOSEN, POOL
@@ -37,8 +44,17 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Over = Callable[[], bool]
 NEVER = -1
-ROUNDS = 8  # of a sweep over all groups: pools follow soon on what was loosened
-POOLS_IN_A_SWEEP = 3  # groups in pools for every group that is loosened
+KINDS = LOOSENING, EXCESS, FEW, MANY = range(4)
+TURNS = 6  # in which the most is done
+LEAST_TURN = 300.0  # records
+LEAST_SHARE = 0.05  # of a turn, for each kind
+LASTING = 15_000.0  # records, after which what was gained counts half
+AT_FIRST = (0.01, 0.01, 0.01, 0.005)  # what each kind gains, before anything is known
+EXCESS_SIZE = 3  # groups: an excess pool takes as long as so many in another
+EARNED = 120.0  # records that may be looked at for what one loses, as long as
+WORTH = 0.001  # times k, of what they lose was gained of late; or
+MOST_WORTH = 0.005  # pairs gain less at a time, and for longer
+IN_A_SWEEP = 4  # times that a record is looked at
 LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
 
 
@@ -51,81 +67,95 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     progress.stage("refining")
     gained, before = np.inf, refiner.loss()
     while not over() and gained > LEAST * before:
-        gained, before = 0.0, refiner.loss()
-        for _ in range(ROUNDS):
-            some = len(refiner.alive()) / ROUNDS
-            gained += upkeep.work(refiner, some, POOLS_IN_A_SWEEP * some, progress, over)
+        before = refiner.loss()
+        some = IN_A_SWEEP * len(codes)
+        gained = upkeep.work(refiner, some, some, progress, over)
     return refiner.labels
 
 
+def many_neighbours(refiner: Refiner) -> int:
+    """Of a group in its pool. Of small groups more than usual: they take the same time, and pairs gain much by it."""
+    return max(refiner.neighbours, POOL_RECORDS // refiner.grouping.k - 1)
+
+
 class Upkeep:
-    """What is remembered from one time to the next: when the pools of each group were last tried in vain."""
+    """What is remembered from one time to the next: what each kind of work has gained, and what was tried in vain."""
 
     def __init__(self, chance: np.random.Generator) -> None:
         self.chance = chance
-        self.few = np.full(0, NEVER, np.int64)  # with few neighbours
-        self.many = np.full(0, NEVER, np.int64)
+        self.in_vain = np.full((len(KINDS), 0), NEVER, np.int64)  # of each kind and group: when it was last tried so
+        self.looked_at = np.full(len(KINDS), LASTING / len(KINDS) / 10)
+        self.gained = np.array(AT_FIRST) * self.looked_at  # in losses of a record
 
     def work(
-        self, refiner: Refiner, loosened: float, pooled: float, progress: Progress = SILENT, over: Over = bool
+        self, refiner: Refiner, least: float, most: float, progress: Progress = SILENT, over: Over = bool
     ) -> float:
-        """Loosen so many groups, and try pools of so many in all; by how much the loss has fallen.
+        """Look at so many records, and at more for what that gains, up to `most`; by how much the loss has fallen."""
+        loss, records = refiner.loss(), int(refiner.sizes.sum())
+        if loss <= LEAST_GAIN:
+            return 0.0
+        one, gained, spent, budget = loss / records, 0.0, 0.0, least
+        turn = max(LEAST_TURN, most / TURNS)
+        worth = min(MOST_WORTH, WORTH * refiner.grouping.k)
+        while not over() and (spent < least or (spent < budget and self._rate() > worth)):
+            used, found = self._turn(refiner, min(turn, budget - spent), one, progress, over)
+            if used == 0.0:
+                break
+            spent, gained = spent + used, gained + found
+            budget = min(most, least + EARNED * gained / one)
+        return gained
 
-        A part of one is one by chance.
+    def _rate(self) -> float:
+        """What was gained of late, for what the records lose that were looked at."""
+        return float(self.gained.sum() / self.looked_at.sum())
+
+    def _turn(self, refiner: Refiner, budget: float, one: float, progress: Progress, over: Over) -> tuple[float, float]:
+        """All kinds of work, each with its share: how many records were looked at, and by how much the loss has fallen.
+
+        `one`: what a record loses.
         """
-        loosened, left = self._whole(loosened), self._whole(pooled)
-        gained = refiner.try_all(LOOSEN, self._some_in_a_row(refiner, loosened), over=over)
-        most = refiner.neighbours
-        few = neighbours_for(POOL_RECORDS // 2, refiner.grouping.k)
-        chosen = self._few_first(refiner, left // 2 // (few + 1))
-        gained += self._try(refiner, chosen, few, self.few, progress, over)
-        left -= len(chosen) * (few + 1)
-        for choose in (self._then_many, self._then_again):
-            chosen = choose(refiner, left // (most + 1))
-            gained += self._try(refiner, chosen, most, self.many, progress, over)
-            left -= len(chosen) * (most + 1)
+        rates = (self.gained + LEAST_GAIN) / (self.looked_at + 1.0)  # what nobody has looked at for long has faded
+        shares = LEAST_SHARE + (1.0 - LEAST_SHARE * len(KINDS)) * rates**2 / (rates**2).sum()
+        fade = 0.5 ** (budget / LASTING)
+        k, used, gained = refiner.grouping.k, 0.0, 0.0
+        sizes = (1, EXCESS_SIZE, neighbours_for(POOL_RECORDS // 2, k) + 1, many_neighbours(refiner) + 1)
+        for kind in KINDS:
+            size = sizes[kind] * k
+            count = int(shares[kind] * budget / size + self.chance.random())  # a part of one is one by chance
+            if not count:
+                continue
+            groups = self._chosen(refiner, kind, count)
+            found = self._try(refiner, kind, groups, sizes[kind] - 1, progress, over)
+            self.looked_at[kind] = fade * self.looked_at[kind] + len(groups) * size
+            self.gained[kind] = fade * self.gained[kind] + found / one
+            used, gained = used + len(groups) * size, gained + found
         before = refiner.sizes.copy()  # a split is a change, too
         refiner.split_large()
         note_changes(refiner.memory, np.flatnonzero(refiner.sizes != before))
-        return gained
-
-    def _whole(self, number: float) -> int:
-        return int(number + self.chance.random())
-
-    def _some_in_a_row(self, refiner: Refiner, count: int) -> Longs:
-        """Numbers that are close are often those of neighbours."""
-        alive = refiner.alive()
-        first = int(self.chance.integers(max(1, len(alive))))
-        return np.roll(alive, -first)[:count]
+        return used, gained
 
     # Whose turn it is
 
-    def _few_first(self, refiner: Refiner, count: int) -> Longs:
-        """Groups that have changed since they were last tried."""
-        groups = self._losing(refiner)
-        changed = refiner.memory.changed[groups]
-        return self._those_that_lose(refiner, groups[changed > np.maximum(self.few[groups], self.many[groups])], count)
-
-    def _then_many(self, refiner: Refiner, count: int) -> Longs:
-        """Groups that were tried in vain with few neighbours only."""
-        groups = self._losing(refiner)
-        changed = refiner.memory.changed[groups]
-        waiting = (changed <= self.few[groups]) & (changed > self.many[groups])
-        return self._those_that_lose(refiner, groups[waiting], count)
-
-    def _then_again(self, refiner: Refiner, count: int) -> Longs:
-        """Groups that were tried in vain with many, those first that have waited longest."""
-        groups = self._losing(refiner)
-        since = self.many[groups]
-        resting = since >= refiner.memory.changed[groups]
-        groups, since = groups[resting], since[resting]
-        return groups[np.argsort(since, kind="stable")[:count]]
-
-    def _losing(self, refiner: Refiner) -> Longs:
-        """The groups that lose anything."""
+    def _chosen(self, refiner: Refiner, kind: int, count: int) -> Longs:
+        """So many groups for one kind of work."""
+        if kind == LOOSENING:  # a run: numbers that are close are often those of neighbours
+            alive = refiner.alive()
+            return np.roll(alive, -int(self.chance.integers(max(1, len(alive)))))[:count]
         room = len(refiner.sizes)
-        self.few, self.many = grow(self.few, room, NEVER), grow(self.many, room, NEVER)
-        return np.flatnonzero((refiner.sizes > 0) & (refiner.grouping.groups.losses > LEAST_GAIN))
+        if room > self.in_vain.shape[1]:
+            self.in_vain = np.stack([grow(times, room, NEVER) for times in self.in_vain])
+        groups = np.flatnonzero((refiner.sizes > 0) & (refiner.grouping.groups.losses > LEAST_GAIN))
+        changed, (_, excess, few, many) = refiner.memory.changed[groups], self.in_vain[:, groups]
+        if kind == EXCESS:
+            waiting = (refiner.sizes[groups] > refiner.grouping.k) & (changed > excess)
+            return self._those_that_lose(refiner, groups[waiting], count)
+        if kind == FEW:
+            return self._those_that_lose(refiner, groups[changed > np.maximum(few, many)], count)
+        waiting = (changed <= few) & (changed > many)
+        first = self._those_that_lose(refiner, groups[waiting], count)
+        resting = many >= changed
+        longest = np.argsort(many[resting], kind="stable")[: count - len(first)]
+        return np.concatenate([first, groups[resting][longest]])
 
     def _those_that_lose(self, refiner: Refiner, groups: Longs, count: int) -> Longs:
         """So many of some groups by chance; one that loses twice as much has four times the chance."""
@@ -136,12 +166,17 @@ class Upkeep:
         return groups[np.argpartition(waits, count)[:count]]
 
     def _try(
-        self, refiner: Refiner, groups: Longs, neighbours: int, in_vain: Longs, progress: Progress, over: Over
+        self, refiner: Refiner, kind: int, groups: Longs, neighbours: int, progress: Progress, over: Over
     ) -> float:
-        """The pools of these groups; which of them were in vain is noted."""
+        """One kind of work on these groups; which of them were in vain is noted."""
+        if kind == LOOSENING:
+            return refiner.try_all(LOOSEN, groups, over=over)
+        if kind == EXCESS:
+            self.in_vain[kind, groups] = refiner.memory.state["clock"][0]
+            return make_more(refiner.grouping, refiner.memory, np.sort(groups).astype(np.int32))
         tried = refiner.memory.tried
         tried[groups] = NEVER  # whatever was tried: chance is another
         gained = refiner.try_all(POOL, np.sort(groups), 1, progress, over, neighbours=neighbours)
         failed = groups[tried[groups] != NEVER]
-        in_vain[failed] = tried[failed]
+        self.in_vain[kind, failed] = tried[failed]
         return gained
