@@ -31,6 +31,7 @@ BENCHMARKS = {
     "million": "benchmarks.million",
     "measures": "benchmarks.measuring",
     "startup": "benchmarks.startup",
+    "spark": "benchmarks.spark",
 }
 
 
