@@ -28,7 +28,8 @@ HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1
 
 def needs_pyspark() -> None:
     """Raise InputError that names the extra, if PySpark is not there."""
-    needed("pyspark.sql", "spark", "shoal.spark")
+    with no_word_of_pandas():
+        needed("pyspark.sql", "spark", "shoal.spark")
 
 
 def needs_java() -> None:
@@ -61,16 +62,13 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
     if master is not None:
         builder = builder.master(master)
     try:
-        made: SparkSession = builder.getOrCreate()
+        with no_word_of_pandas():
+            made: SparkSession = builder.getOrCreate()
     except PySparkRuntimeError:
-        made_not = True
-    else:
-        made_not = False
-    if made_not:
         raise InputError(
             "Spark could not be started: the Java process ended at once.",
             hint=f"It needs Java {LEAST_JAVA} or newer; what it printed says more.",
-        )
+        ) from None
     return made
 
 
