@@ -57,6 +57,8 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("shoal")
     on_this_machine = HERE if master is not None and master.startswith("local") else {}
+    if on_this_machine:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     for name, value in {**SETTINGS, **on_this_machine, **(settings or {})}.items():
         builder = builder.config(name, value)
     if master is not None:
