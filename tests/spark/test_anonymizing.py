@@ -39,6 +39,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(table, schema, source, released, released.toArrow())
 
 
+@pytest.mark.versions
 def test_it_is_anonymous_by_both_verifiers(made: Made) -> None:
     for verdict in (
         on_spark.verify(made.frame, made.schema, K, l=L),

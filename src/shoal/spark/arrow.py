@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from shoal.spark.sessions import no_word_of_pandas
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -27,10 +29,9 @@ def as_tables(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
-    """The types that a frame's columns have on executors."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(df.schema, timezone="UTC")
+    """The types that a frame's columns have on executors. (No row is read: Spark sees that none is asked for.)"""
+    with no_word_of_pandas():
+        return df.limit(0).toArrow().schema
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

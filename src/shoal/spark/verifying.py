@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.errors import DataError, ParameterError, ShoalWarning
 from shoal.privacy.requirements import Alpha, Diversity, PerColumn, Rule, check_k, make_rules
 from shoal.schema import Role, Schema
-from shoal.spark.arrow import as_tables, quoted, spark_schema
+from shoal.spark.arrow import arrow_schema, as_tables, quoted, spark_schema
 from shoal.spark.sessions import check_frame, no_word_of_pandas
 from shoal.verify import RuleFound, Verdict, check_value, foreign_columns
 from shoal.verify.models import Counts, Values, published_values, reached, satisfied
@@ -196,7 +196,7 @@ def _reached(
     named = [F.col(quoted(name)).alias(column) for column, name in zip(columns, keys, strict=True)]
     pairs = spelled.select(*named, NUMBER).groupBy(*columns, NUMBER).agg(F.count("*").alias(COUNT))
     partitions = max(1, n_classes * 4 // PAIRS_PER_PARTITION, spelled.sparkSession.sparkContext.defaultParallelism)
-    kinds = [(f"k{j}", kind) for j, kind in enumerate(_kinds(pairs, columns))]
+    kinds = [(f"k{j}", kind) for j, kind in enumerate(arrow_schema(pairs.select(*columns)).types)]
     facts = [(f"{what}{i}", kind) for i in range(len(rules)) for what, kind in (("w", pa.float64()), ("n", pa.int64()))]
     out = pa.schema([("row", pa.bool_()), *facts, *kinds, (COUNT, pa.int64())])
     sent = (values.names, values.column, values.spellings)
@@ -218,12 +218,6 @@ def _reached(
         worst.append(float(of_all.min() if rule.symbol == "l" and rule.model != "recursive" else of_all.max()))
         wrong.append(int(summary[f"n{i}"].to_numpy().sum()))
     return worst, wrong, shown
-
-
-def _kinds(pairs: DataFrame, columns: Sequence[str]) -> list[pa.DataType]:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return list(to_arrow_schema(pairs.select(*columns).schema, timezone="UTC").types)
 
 
 def _looked_at(
