@@ -45,8 +45,9 @@ def run(quick: bool) -> list[Finding]:
             Finding(f"{what}: the largest Python process of an executor", report["worker"], "GiB", wanted="< 1 GiB"),
             Finding(f"{what}: the driver's Python process", report["driver"], "GiB"),
         ]
-    small, large = (report["seconds"] for report in reports)
-    findings.append(Finding("time of the larger table, beside the smaller", large, "s", small, "≤ 12×"))
+    for what, fact in (("time", "seconds"), ("processor time", "cpu")):
+        small, large = (report[fact] for report in reports)
+        findings.append(Finding(f"{what} of the larger table, beside the smaller", large, "s", small, "≥ 0.083×"))
     return findings
 
 
