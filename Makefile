@@ -23,11 +23,13 @@ demo: $(VENV)/.run
 
 test: check
 	@sh tools/postgres.sh
+	@sh tools/java.sh
 	$(BIN)/shoal warmup
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow" $(COVERAGE)
 
 test-all: check
 	@sh tools/postgres.sh
+	@sh tools/java.sh
 	$(BIN)/shoal warmup
 	$(BIN)/pytest -n auto --dist worksteal
 	@$(MAKE) --no-print-directory test-oldest test-newest

@@ -34,6 +34,7 @@ BENCHMARKS = {
     "ten-million": "benchmarks.ten_million",
     "measures": "benchmarks.measuring",
     "startup": "benchmarks.startup",
+    "spark": "benchmarks.spark",
 }
 
 

@@ -20,7 +20,7 @@ if [ ! -e "$ready" ] || [ pyproject.toml -nt "$ready" ] || [ "$constraints" -nt 
   echo "installing shoal into $venv, with $constraints …"
   rm -rf "$venv"
   "$python" -m venv "$venv"
-  "$venv/bin/python" -m pip --quiet --disable-pip-version-check install -c "$constraints" -e '.[milp,postgres,report,test]'
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check install -c "$constraints" -e '.[milp,postgres,report,spark,test]'
   touch "$ready"
 fi
 "$venv/bin/python" -m pytest -m "versions and not slow" "$@"

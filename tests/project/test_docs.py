@@ -23,8 +23,10 @@ from shoal.measures import MEANINGS, RISKS
 from shoal.privacy import MODELS
 from shoal.schema import CHOICES
 from tests.support.command_server import command_server, line_that_asks
+from tests.support.java import java_or_skip
 
 ROOT = Path(__file__).parents[2]
+ON_SPARK = "spark.md"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -42,6 +44,8 @@ def test_every_command_runs(document: Path, tmp_path: Path) -> None:
 
     They run in a copy of the examples; `make` targets are only looked up, or the tests would run themselves.
     """
+    if document.name == ON_SPARK:
+        java_or_skip()
     for file in git("ls-files", "--cached", "--others", "--exclude-standard", "examples").split():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
@@ -61,6 +65,8 @@ def test_every_command_runs(document: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_every_python_block_runs(document: Path, tmp_path: Path) -> None:
+    if document.name == ON_SPARK:
+        java_or_skip()
     for block in blocks(document, "python"):
         done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{block}\n{done.stderr}"

@@ -34,7 +34,8 @@ def test_the_public_names_exist() -> None:
 
 
 def test_importing_shoal_or_asking_for_help_loads_no_numba_and_no_extra() -> None:
-    heavy = "{'numba', 'llvmlite', 'pandas', 'polars', 'duckdb', 'sqlalchemy', 'psycopg', 'openpyxl', 'pyreadstat'}"
+    heavy = "{'numba', 'llvmlite', 'pandas', 'polars', 'duckdb', 'sqlalchemy', 'psycopg', 'openpyxl', 'pyreadstat', "
+    heavy += "'pyspark'}"
     assert python(f"import shoal, sys; print({heavy} & set(sys.modules))") == "set()\n"
     for words in (["--help"], ["anonymize", "--help"], ["bench", "--help"]):
         code = f"import atexit, sys; atexit.register(lambda: print({heavy} & set(sys.modules)))"

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import shoal
+from shoal.cli import on_spark
 from shoal.cli.bars import progress
 from shoal.cli.files import Encoding, NeutralizeFormulas, Sheet, Strict, TableIn, file_path, files_of
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
@@ -17,6 +18,8 @@ from shoal.cluster import ALL_MEASURES, DEFAULT_METHOD, METHODS
 from shoal.errors import ParameterError, one_of
 from shoal.optimize import OPTIMIZERS
 from shoal.release.write import check_target, manifest_path
+
+ENGINES = ("here", "spark")
 
 
 @command
@@ -64,6 +67,16 @@ def anonymize(
     strict: Strict = False,
     neutralize_formulas: NeutralizeFormulas = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="Where the work is done: here, or on spark (docs/spark.md; the next three are for it).")
+    ] = "here",
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master, e.g. local[2]; default: as Spark is configured.")
+    ] = None,
+    max_region: Annotated[int | None, typer.Option(help="Records that a task of Spark holds at most.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="How often groups are divided anew; default: while a round gains 1 %.")
+    ] = None,
     workers: Workers = None,
     as_json: AsJson = False,
     show_values: ShowValues = False,
@@ -74,6 +87,22 @@ def anonymize(
     at least k times, and that every class has the diversity and closeness that were asked for.
     """
     described = shoal.Schema.load(schema).reading(encoding=encoding, sheet=sheet)
+    if engine not in ENGINES:
+        raise ParameterError(one_of("--engine", engine, ENGINES))
+    if engine == "spark":
+        on_spark.refuse_others(
+            {
+                "--optimize": optimize, "--suppress": suppress, "--bounds": bounds, "--sheet": sheet,
+                "--strict": strict, "--neutralize-formulas": neutralize_formulas, "--max-seconds": max_seconds,
+            }
+        )  # fmt: skip
+        rules = asked(l, t, diversity, c, alpha, described.names(shoal.Role.SENSITIVE))
+        given = _given(effort=effort, max_region=max_region, rounds=rounds)
+        options = {"k": k, **rules, "method": method, "measure": measure, "seed": seed, **given}
+        options |= _options(method, option or [])
+        on_spark.run(data, described, output, master=master, force=force, as_json=as_json, options=options)
+        return
+    on_spark.refuse_without({"--master": master, "--max-region": max_region, "--rounds": rounds})
     check_target(output, force=force, sources=files_of(data, *described.files))
     with progress(as_json=as_json) as bar:
         release = shoal.anonymize(

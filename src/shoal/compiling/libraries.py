@@ -53,12 +53,17 @@ class _WithoutEnvironment:
         return getattr(self._codegen, name)
 
 
+def may_compile(name: str) -> None:
+    """Asked before a kernel is compiled. Where nothing may be, it is replaced by one that raises."""
+
+
 class WholeKernels(Compiler):  # type: ignore[misc]  # Numba is untyped
     """Numba's compiler, for a kernel."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         codegen = self.state.targetctx.codegen()
         refuse_within_kernels(codegen, function.__qualname__)
+        may_compile(f"{function.__module__}.{function.__qualname__}")
         with libraries_of(codegen, JITCodeLibrary):
             self.state.library = codegen.create_library(function.__qualname__)
         self.state.library.enable_object_caching()

@@ -78,27 +78,33 @@ def _test(column: Column, missing: tuple[str, ...]) -> Callable[[str], bool] | N
 def check_columns(schema: Schema, source: Source) -> None:
     """Every column of the table has a role, and every column of the schema exists."""
     refuse_doubtful(source.columns, schema.columns, source.file)
-    lacking = [name for name in schema.columns if name not in source.columns]
+    check_names(schema, source.columns, source)
+
+
+def check_names(schema: Schema, columns: list[str], source: Source | None = None) -> None:
+    """The same of columns that certainly have names: those of a frame, say."""
+    file = source.file if source is not None else None
+    lacking = [name for name in schema.columns if name not in columns]
     if lacking:
         raise DataError(
             f"the schema names {_columns(lacking)} that the table does not have.",
             hint=_in_the_index(lacking, source)
-            or _near(lacking[0], source.columns, schema)
+            or _near(lacking[0], columns, schema)
             or "Name them in the table, or take them out of the schema.",
-            file=source.file,
+            file=file,
             column=lacking[0],
         )
-    extra = [name for name in source.columns if name not in schema.columns]
+    extra = [name for name in columns if name not in schema.columns]
     if extra:
         raise DataError(
             f"the table has {_columns(extra)} that the schema does not name.",
             hint='Give each a role in the schema: "identifier" keeps it out of every release.',
-            file=source.file,
+            file=file,
             column=extra[0],
         )
 
 
-def _in_the_index(lacking: list[str], source: Source) -> str | None:
+def _in_the_index(lacking: list[str], source: Source | None) -> str | None:
     if isinstance(source, Frame) and all(name in source.index_names for name in lacking):
         return "The frame has that as its index, which is no column: give frame.reset_index()."
     return None

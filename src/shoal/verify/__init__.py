@@ -195,7 +195,7 @@ def verify(
             error.file = error.file or file
             raise
         if rule.value is not None:
-            _check_value(rule, values)
+            check_value(rule, values)
         found = reached(rule, count(classes, values, persons), values, persons is not None, given)
         wrong = ~satisfied(rule, found)
         bad |= wrong
@@ -207,14 +207,14 @@ def verify(
     if 0 < suppressed < k:
         reasons.append(f"{suppressed} rows are wholly suppressed (`*` everywhere) and too few: leave them out")
     if schema is not None:
-        reasons += _foreign_columns(table.column_names, schema, bounds)
+        reasons += foreign_columns(table.column_names, schema, bounds)
     offending = _offending(keys, classes, np.flatnonzero(bad))
     return Verdict(
         int(sizes.min()), k, counted, table.num_rows, len(sizes), suppressed, rules_found, reasons, offending
     )
 
 
-def _check_value(rule: Rule, values: Values) -> None:
+def check_value(rule: Rule, values: Values) -> None:
     """A rule about a value that no row has says nothing: is it a slip of the pen?"""
     if values.column is not None and values.column.bins is not None:
         raise ParameterError(f"alpha cannot name a value of {rule.column!r}: its values are taken in bins.")
@@ -302,7 +302,7 @@ def _offending(keys: pa.Table, classes: Longs, which: NDArray[np.intp]) -> pa.Ta
     return keys.take(pa.array(first[which])).append_column("count_all", pa.array(rows[which]))
 
 
-def _foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]) -> list[str]:
+def foreign_columns(names: Sequence[str], schema: Schema, bounds: Sequence[str]) -> list[str]:
     reasons = [
         f"column {name!r} has the role {schema.columns[name].role} and must not be published"
         for name in names
