@@ -21,6 +21,9 @@ ADDRESS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+STORE = re.compile(
+    r"(hdfs|viewfs|s3a?|gs|abfss?|wasbs?|dbfs|file)://[^:@]*(:\d+)?(@[^:@]*)?(/.*)?", re.IGNORECASE | re.DOTALL
+)
 HIDDEN = "(a URL)"
 A_PATH = "Of a file with such a name, write ./ before it."
 
@@ -28,6 +31,11 @@ A_PATH = "Of a file with such a name, write ./ before it."
 def may_be_address(given: object) -> bool:
     """Whether this may be a URL with a password in it."""
     return ADDRESS.match(str(given)) is not None
+
+
+def is_store(given: object) -> bool:
+    """Whether this is a place that Spark may know, and holds no password."""
+    return STORE.fullmatch(str(given)) is not None
 
 
 def without_addresses(text: str, words: list[str]) -> str:

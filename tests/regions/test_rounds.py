@@ -16,7 +16,7 @@ from shoal.partition import Partition
 from shoal.privacy.requirements import Requirements
 from shoal.records.encode import Records, encode
 from shoal.regions.rounds import check_rounds, enough, in_regions
-from shoal.regions.work import Asked, lost, middles
+from shoal.regions.work import Asked, grouped, in_order, lost, middles, refined
 
 K = 5
 
@@ -45,8 +45,21 @@ def test_rounds_gain_back_most_of_what_borders_cost(records: Records) -> None:
 def test_no_part_is_larger_than_a_region(records: Records) -> None:
     sizes: list[int] = []
     in_regions(records, Asked(K, seed=2), 1_000, 3, lambda what, loss, parts: sizes.append(int(parts.max())))
-    assert sizes[0] <= 1_000
-    assert max(sizes) <= 1_300  # groups do not divide quite as records do
+    assert len(sizes) == 4
+    assert max(sizes) <= 1_000
+
+
+def test_a_part_that_came_out_too_large_is_worked_on_in_pieces(records: Records) -> None:
+    costs, asked = cost_tables(records.books, "il"), Asked(K, seed=1)
+    labels = grouped(records, asked, 0, to_the_end=False)
+    order = np.argsort(labels, kind="stable")
+    some, before = in_order(records, order), labels[order].astype(np.int64)
+    for most in (len(records), 3_000):
+        after = refined(some, before, costs, asked, (1, 0), most)
+        assert np.bincount(after).min() >= K
+        assert lost(some.codes, after, costs) < lost(some.codes, before.astype(np.int32), costs)
+    pieces = [set(before[np.isin(after, group)].tolist()) for group in after]
+    assert all(max(groups) - min(groups) < 3_000 // K for groups in pieces)
 
 
 def test_rules_hold_in_every_group_of_every_round(records: Records) -> None:
@@ -76,11 +89,13 @@ def test_the_place_of_a_group_is_among_its_records(records: Records) -> None:
 
 
 def test_when_it_is_enough() -> None:
-    assert not enough([100.0], None)
-    assert not enough([100.0, 98.9], None)
-    assert enough([100.0, 99.1], None)
-    assert not enough([100.0, 99.9], 2)
-    assert enough([100.0], 0)
+    assert not enough([100.0], None, "balanced")
+    assert not enough([100.0, 98.9], None, "balanced")
+    assert enough([100.0, 98.9], None, "fast")
+    assert enough([100.0, 99.1], None, "balanced")
+    assert not enough([100.0, 99.9], 2, "balanced")
+    assert enough([100.0], 0, "balanced")
+    assert enough([0.0, 0.0], None, "balanced")  # nothing is lost, and nothing to gain
     assert check_rounds(None, "mondrian", "il") == 0
     assert check_rounds(None, "shoal", "il") is None
     with pytest.raises(shoal.ParameterError, match="rounds must be a whole number"):

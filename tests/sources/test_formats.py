@@ -169,8 +169,19 @@ def test_files_of_a_data_set_must_be_alike(tmp_path: Path) -> None:
     with pytest.raises(shoal.DataError, match=r"c.parquet: has other columns"):
         shoal.read(place)
     (tmp_path / "none").mkdir()
-    with pytest.raises(shoal.DataError, match="has no Parquet files"):
+    with pytest.raises(shoal.DataError, match="has no Parquet or CSV files"):
         shoal.read(tmp_path / "none")
+
+
+def test_a_folder_of_csv_files_is_one_table(tmp_path: Path) -> None:
+    (tmp_path / "part-0.csv").write_text('name,age\n"Ada, Lady",36\n')
+    (tmp_path / "part-1.csv").write_text("name,age\nCharles,79\n")
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".part-0.csv.crc").write_bytes(b"crc")
+    assert shoal.read(tmp_path).to_pydict() == {"name": ["Ada, Lady", "Charles"], "age": ["36", "79"]}
+    (tmp_path / "part-2.csv").write_text("name,year\nMary,1797\n")
+    with pytest.raises(shoal.DataError, match=r"part-2.csv: has other columns"):
+        shoal.read(tmp_path)
 
 
 def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

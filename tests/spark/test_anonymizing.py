@@ -13,7 +13,8 @@ import pytest
 
 import shoal
 from shoal import spark as on_spark
-from shoal.spark import values
+from shoal.spark import anonymizing, values
+from shoal.spark.cutting import find_regions
 from tests.support.spark_tables import SERIAL, frame, groups_of, numbered_census
 
 if TYPE_CHECKING:
@@ -147,3 +148,69 @@ def test_numbers_that_are_whole_here_and_broken_there_have_one_type(spark: Spark
     assert dict(released.dtypes) == {"age": "string", "income": "double"}
     assert sorted({row.income for row in released.collect()}) == [1.0, 2.5]
     released.unpersist()
+
+
+def small(names: list[str], **columns: list[str]) -> tuple[pa.Table, shoal.Schema]:
+    """A table with quasi-identifiers of these names and other columns, 60 rows."""
+    table = pa.table({**{name: [str(i % 3) for i in range(60)] for name in names}, **columns})
+    kinds = {name: shoal.Column(role="quasi-identifier", type="categorical") for name in names}
+    return table, shoal.Schema({**kinds, **{name: shoal.Column(role="sensitive", type="numeric") for name in columns}})
+
+
+def test_rows_that_are_all_alike_are_soon_done(spark: SparkSession) -> None:
+    table, schema = small(["a"])
+    told: list[str] = []
+
+    class Stages(shoal.Progress):
+        def stage(self, name: str, total: int | None = None) -> None:
+            told.append(name)
+
+    released = on_spark.anonymize(spark.createDataFrame(table), schema, 3, max_region=20, progress=Stages())
+    assert released.count() == 60
+    assert "round 1" in told
+    assert "round 2" not in told
+
+
+def test_no_task_holds_more_than_its_region(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor where all records are alike, so that no cut divides them; and any whole number is a seed."""
+    found: list[dict[int, int]] = []
+
+    def regions(*given: object) -> object:
+        made = find_regions(*given)  # type: ignore[arg-type]
+        found.append(made.sizes)
+        return made
+
+    monkeypatch.setattr(anonymizing, "find_regions", regions)
+    table = pa.table({"id": [str(i) for i in range(500)], "a": ["x"] * 500})
+    kinds = {"id": shoal.Column(role="key"), "a": shoal.Column(role="quasi-identifier", type="categorical")}
+    schema = shoal.Schema(kinds)
+    released = on_spark.anonymize(spark.createDataFrame(table), schema, 3, max_region=50, seed=2**70)
+    assert released.count() == sum(found[0].values()) == 500
+    assert max(found[0].values()) <= 75  # by chance: about 45
+    assert len(found[0]) == 12
+
+
+def test_many_rounds_are_no_burden_for_the_next(spark: SparkSession, made: Made) -> None:
+    """The plan of a round is not in that of the next: after a dozen no memory would be enough."""
+    released = on_spark.anonymize(made.source, made.schema, K, seed=SEED, max_region=REGION, rounds=14)
+    assert released.count() == ROWS
+    assert len(released._jdf.queryExecution().toString()) < 100_000
+
+
+def test_columns_have_any_names(spark: SparkSession) -> None:
+    names = ["a.b", "`tick`", "tie", "part", "parcel", "v0", "x y", "n", "label", "c0"]
+    table, schema = small(names)
+    released = on_spark.anonymize(spark.createDataFrame(table), schema, 3, rounds=1)
+    assert released.columns == names
+    assert shoal.verify(released.toArrow(), schema, 3).ok
+    twice = spark.createDataFrame(table).select("tie", "part", "tie")
+    with pytest.raises(shoal.DataError, match="has column 'tie' twice"):
+        on_spark.anonymize(twice, schema, 3)
+
+
+def test_what_an_executor_finds_wrong_is_said_as_here(spark: SparkSession) -> None:
+    table, schema = small(["a"], pay=["1"] * 59 + ["a secret"])
+    with pytest.raises(shoal.DataError, match="'pay'") as refused:
+        on_spark.anonymize(spark.createDataFrame(table), schema, 3)
+    assert "secret" not in str(refused.value)
+    assert "Traceback" not in str(refused.value)

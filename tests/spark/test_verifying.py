@@ -110,3 +110,18 @@ def test_few_labels_tell_what_all_cost() -> None:
     assert telling(column, ["[1..2.5]", "3", "4", "[0..1]"]) == ["[1..2.5]", "4", "[0..1]"]
     assert telling(shoal.Column(role="quasi-identifier", type="prefix"), ["47***", "4", "123456"]) == ["123456"]
     assert telling(shoal.Column(role="quasi-identifier", type="categorical"), ["a", "b"]) == []
+
+
+def test_what_spark_takes_for_the_same_is_told_apart(spark: SparkSession) -> None:
+    """−0.0 and 0.0; and with a collation, A and a: in groups, and as sensitive values."""
+    from pyspark.sql import functions as F
+
+    zeros = pa.table({"a": [0.0, 0.0, -0.0, 1.0, 1.0, 1.0]})
+    frame = spark.createDataFrame(zeros)
+    assert on_spark.verify(frame, k=3, quasi_identifiers=["a"]).k == 1
+    assert not shoal.verify(zeros, k=3, quasi_identifiers=["a"]).ok
+    words = spark.createDataFrame(pa.table({"a": ["x"] * 4 + ["X"] * 2, "s": ["u", "v", "U", "V", "u", "U"]}))
+    collated = words.select(*[F.collate(F.col(name), "UTF8_LCASE").alias(name) for name in ("a", "s")])
+    assert on_spark.verify(collated, k=3, quasi_identifiers=["a"]).k == 2
+    verdict = on_spark.verify(collated, k=2, l=2, quasi_identifiers=["a"], sensitive=["s"])
+    assert verdict.ok == on_spark.verify(words, k=2, l=2, quasi_identifiers=["a"], sensitive=["s"]).ok

@@ -10,7 +10,16 @@ import typer
 import shoal
 from shoal.cli import on_spark
 from shoal.cli.bars import progress
-from shoal.cli.files import Encoding, NeutralizeFormulas, Sheet, Strict, TableIn, file_path, files_of
+from shoal.cli.files import (
+    Encoding,
+    NeutralizeFormulas,
+    Sheet,
+    Strict,
+    TableOrStore,
+    file_path,
+    files_of,
+    path_or_store,
+)
 from shoal.cli.privacy_options import Alpha, C, Diversity, L, T, asked
 from shoal.cli.screen import AsJson, ShowValues, command, number, plural, print_json, screen
 from shoal.cli.workers import Workers
@@ -24,7 +33,7 @@ ENGINES = ("here", "spark")
 
 @command
 def anonymize(
-    data: TableIn,
+    data: TableOrStore,
     schema: Annotated[
         Path,
         typer.Option(
@@ -33,7 +42,8 @@ def anonymize(
     ],
     k: Annotated[int, typer.Option("-k", "--k", help="Every record looks like at least k − 1 others.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", parser=file_path, help="Where to write: .csv or .parquet.")
+        str,
+        typer.Option("--output", "-o", metavar="FILE", parser=path_or_store, help="Where to write: .csv or .parquet."),
     ],
     l: L = None,  # noqa: E741  # the interface's name
     t: T = None,
@@ -103,7 +113,9 @@ def anonymize(
         on_spark.run(data, described, output, master=master, force=force, as_json=as_json, options=options)
         return
     on_spark.refuse_without({"--master": master, "--max-region": max_region, "--rounds": rounds})
-    check_target(output, force=force, sources=files_of(data, *described.files))
+    on_spark.refuse_stores(data, output)
+    target = Path(output)
+    check_target(target, force=force, sources=files_of(data, *described.files))
     with progress(as_json=as_json) as bar:
         release = shoal.anonymize(
             data,
@@ -121,11 +133,11 @@ def anonymize(
             **_options(method, option or []) | _given(effort=effort, max_seconds=max_seconds),
         )
         bar.stage("writing")
-        release.write(output, force=force, neutralize_formulas=neutralize_formulas)
+        release.write(target, force=force, neutralize_formulas=neutralize_formulas)
     if as_json:
-        print_json({"output": str(output), "manifest": str(manifest_path(output)), **release.manifest})
+        print_json({"output": str(target), "manifest": str(manifest_path(target)), **release.manifest})
     else:
-        show(release, output, budget=suppress > 0)
+        show(release, target, budget=suppress > 0)
 
 
 def show(release: shoal.Release, output: Path, *, budget: bool = False) -> None:

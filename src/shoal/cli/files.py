@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.addresses import A_PATH, may_be_address
+from shoal.addresses import A_PATH, is_store, may_be_address
 from shoal.sources.databases import is_table_address
 
 Strict = Annotated[
@@ -38,6 +38,16 @@ def table_place(text: str) -> str:
     return text if is_table_address(text) else str(file_path(text))
 
 
+def path_or_store(text: str) -> Path | str:
+    """A path, or a place that Spark may know."""
+    return text if is_store(text) else file_path(text)
+
+
+def table_or_store(text: str) -> str:
+    """Where a table is read from, here or by Spark."""
+    return text if is_store(text) else table_place(text)
+
+
 def files_of(*places: str | Path) -> list[str | Path]:
     """Those that are files, which must not be overwritten."""
     return [place for place in places if not is_table_address(place)]
@@ -47,6 +57,7 @@ A_TABLE = (
     "The table: CSV, Excel, Parquet (also a folder), JSON lines, Stata, SPSS, SAS, DuckDB, SQLite, or an address "
     "such as postgresql://…?table=NAME."
 )
+TableOrStore = Annotated[str, typer.Argument(metavar="IN", parser=table_or_store, help=A_TABLE)]
 TableIn = Annotated[str, typer.Argument(metavar="IN", parser=table_place, help=A_TABLE)]
 Encoding = Annotated[
     str | None, typer.Option("--encoding", metavar="NAME", help="How a text file is written; default: as it is found.")

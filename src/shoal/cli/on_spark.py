@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
+from shoal.addresses import is_store
 from shoal.cli.bars import progress
 from shoal.cli.screen import number, plural, print_json, screen
 from shoal.errors import DataError, OutputError, ParameterError
 from shoal.schema import Schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-SUFFIXES = (".parquet", ".csv")
-SEPARATORS = ",;\t|"
+from shoal.sources.databases import is_table_address
 
 
 def refuse_others(given: Mapping[str, object]) -> None:
@@ -32,20 +30,48 @@ def refuse_without(given: Mapping[str, object]) -> None:
             raise ParameterError(f"{option} is for --engine spark.")
 
 
-def check_place(output: Path, sources: Sequence[str | Path], *, force: bool) -> None:
-    """Spark writes a folder; one that is there is overwritten by those who insist, and what was read is never."""
-    if output.suffix not in SUFFIXES:
-        raise OutputError(f"Spark writes {' or '.join(SUFFIXES)} here.", file=str(output))
-    if any(Path(source).resolve() == output.resolve() for source in sources):
-        raise OutputError("the release would overwrite what it is made from.", file=str(output))
-    if output.exists() and not force:
-        raise OutputError("this exists already.", hint="Overwrite it with --force.", file=str(output))
+def refuse_stores(*places: str | Path) -> None:
+    """Places that only Spark knows."""
+    for place in places:
+        if is_store(place):
+            raise ParameterError(
+                f"{place} is a place for --engine spark.", hint="Without it, files and databases are read here."
+            )
+
+
+@contextmanager
+def interruption() -> Iterator[Callable[[], None]]:
+    """Who interrupts Python interrupts Java as well, and what that says of it then is no other fault.
+
+    Spark listens to SIGINT itself; so whoever has started it says that we listen again.
+    """
+    heard: list[int] = []
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        heard.append(number)
+        raise KeyboardInterrupt
+
+    def listen() -> None:
+        for number in before:
+            signal.signal(number, interrupt)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    listen()
+    try:
+        yield listen
+    except Exception:
+        if heard:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run(
     data: str,
     schema: Schema,
-    output: Path,
+    output: str | Path,
     *,
     master: str | None,
     force: bool,
@@ -53,16 +79,25 @@ def run(
     options: Mapping[str, Any],
 ) -> None:
     """Read, anonymize, write, and say what came of it."""
-    check_place(output, [data, *schema.files], force=force)
     from shoal import spark  # needs the extra
+    from shoal.spark.stores import Place, check_output
 
-    with progress(as_json=as_json) as bar:
+    check_output(output, [data, *schema.files])
+    if is_table_address(data):
+        raise DataError("tables of databases are for --engine here; with Spark they are read by a program.")
+    names = list(schema.columns) if schema.header is False else None
+    with progress(as_json=as_json) as bar, interruption() as listen:
         bar.stage("starting Spark")
         session = spark.session(master)
+        listen()
         session.sparkContext.setLogLevel("ERROR")
-        released = spark.anonymize(read(session, data, schema), schema, progress=bar, **options)
+        place = Place(session, output)
+        if place.exists() and not force:
+            raise OutputError("this exists already.", hint="Overwrite it with --force.", file=str(output))
+        rows = Place(session, data).read(schema.encoding, names)
+        released = spark.anonymize(rows, schema, progress=bar, **options)
         bar.stage("writing")
-        write(released, output)
+        place.write(released)
         bar.stage("measuring")
         report = spark.measure(released, schema)
         released.unpersist()
@@ -79,28 +114,3 @@ def run(
         "0% is the original table, 100% nothing but `*`."
     )
     screen.print(f"Written: {output}, a folder of parts", soft_wrap=True, markup=False)
-
-
-def read(session: SparkSession, data: str, schema: Schema) -> DataFrame:
-    """A Parquet file or folder, or CSV. Cells of a CSV stay texts: the schema says what they are."""
-    path = Path(data)
-    if not path.exists():
-        raise DataError("there is no such file.", file=data)
-    if path.suffix != ".csv":
-        return session.read.parquet(data)
-    first = path if path.is_file() else next(iter(sorted(path.glob("*.csv"))), path)
-    head = first.open(encoding=schema.encoding or "utf-8").readline() if first.is_file() else ""
-    separator = max(SEPARATORS, key=head.count)
-    reader = session.read.option("quote", '"').option("escape", '"').option("multiLine", "true")
-    reader = reader.option("sep", separator).option("encoding", schema.encoding or "UTF-8")
-    if schema.header is False:
-        return reader.csv(data).toDF(*schema.columns)
-    return reader.option("header", "true").csv(data)
-
-
-def write(released: DataFrame, output: Path) -> None:
-    writer = released.write.mode("overwrite")
-    if output.suffix == ".csv":
-        writer.option("header", "true").option("escape", '"').csv(str(output))
-    else:
-        writer.parquet(str(output))

@@ -32,11 +32,16 @@ def book_of(name: str, column: Column, values: pa.ChunkedArray, counts: Longs, m
 
 def sensitive_values(name: str, schema: Schema, values: pa.ChunkedArray) -> SensitiveColumn:
     """The codes of different sensitive values. Several may have one code: spellings, bins."""
+    column = carried_column(name, schema, values)
+    return sensitive_column(name, _alone(name, schema, column), quiet=True)
+
+
+def carried_column(name: str, schema: Schema, values: pa.ChunkedArray) -> pa.Array:
+    """Values of a column that is published as it is. Which rows have a wrong one is not said: they are some task's."""
     try:
-        column = carry(name, schema.columns[name], values, schema.missing)
+        return carry(name, schema.columns[name], values, schema.missing)
     except DataError as error:
         raise without_rows(error) from None
-    return sensitive_column(name, _alone(name, schema, column), quiet=True)
 
 
 def distribution(column: SensitiveColumn, counts: Longs) -> Distribution:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +12,22 @@ from shoal.boxes.geometry import without_gaps
 from shoal.errors import ParameterError, whole_number
 from shoal.records.encode import Records
 from shoal.regions.cuts import Cuts, along_the_widest, at_random
-from shoal.regions.work import Asked, grouped, lost, middles, refined
+from shoal.regions.work import Asked, grouped, in_order, lost, middles, refined
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
-WORTH = 0.01  # a round that gains a smaller share of the loss is the last
+WORTH = {"fast": 0.03, "balanced": 0.01, "thorough": 0.01}  # a round that gains a smaller share of the loss is the last
 MOST_ROUNDS = 20
-ROOM = 0.9  # of the largest part: groups do not divide quite as a sample of the records says
+ROOM = 0.95  # of the largest part: groups do not divide quite as a sample of them says
 MEMORY = 6  # rounds, and the start: whose borders the next round avoids
 
 
-def enough(losses: list[float], rounds: int | None) -> bool:
+def enough(losses: list[float], rounds: int | None, effort: str) -> bool:
     """Whether it is enough. `losses`: that of the start, and of each round; `rounds`: so many are, if it is said."""
     done = len(losses) - 1
     if rounds is not None:
         return done >= rounds
-    return done >= MOST_ROUNDS or (done > 0 and losses[-2] - losses[-1] < WORTH * losses[-2])
+    return done >= MOST_ROUNDS or (done > 0 and losses[-2] - losses[-1] <= WORTH[effort] * losses[-2])
 
 
 def check_rounds(rounds: int | None, method: str, measure: str) -> int | None:
@@ -41,7 +40,7 @@ def check_rounds(rounds: int | None, method: str, measure: str) -> int | None:
 
 
 def cuts_of_round(points: Ints, weights: Floats, most: float, asked: Asked, before: Sequence[Cuts]) -> Cuts:
-    """Where the parts of the next round meet: elsewhere than in those before."""
+    """Where the parts of the next round meet: elsewhere than in those before. `points`: the places of groups."""
     return at_random(points, weights, ROOM * most, np.random.default_rng(asked.chance(len(before))), before[-MEMORY:])
 
 
@@ -58,8 +57,7 @@ def in_regions(
     those that lack something are an error: `joining.py` is for who has counts.
     """
     codes, costs = records.codes, cost_tables(records.books, asked.measure)
-    weights = np.ones(len(codes))
-    cuts = along_the_widest(codes, weights, records.books, asked.measure, max_region)
+    cuts = along_the_widest(codes, np.ones(len(codes)), records.books, asked.measure, max_region)
     before = [cuts]
     part = cuts.leaf_of(codes)
     labels = np.empty(len(codes), np.int64)
@@ -73,24 +71,20 @@ def in_regions(
                 continue
             if turn:
                 inside = inside[np.argsort(labels[inside], kind="stable")]
-            some = _in_order(records, inside)
-            found = refined(some, labels[inside], costs, asked, turn, number) if turn else grouped(some, asked, number)
+            some = in_order(records, inside)
+            found = (
+                refined(some, labels[inside], costs, asked, (turn, number), max_region)
+                if turn
+                else grouped(some, asked, number, to_the_end=rounds == 0)
+            )
             new[inside] = found + made
             made += int(found.max()) + 1
         labels = new
         dense = without_gaps(labels)
         losses.append(lost(codes, dense, costs))
         told(f"round {turn}" if turn else "start", losses[-1], np.bincount(part))
-        if enough(losses, rounds):
+        if enough(losses, rounds, asked.effort):
             return dense
-        before.append(cuts_of_round(codes, weights, max_region, asked, before))
-        part = before[-1].leaf_of(middles(codes, dense))[dense]
-
-
-def _in_order(records: Records, order: NDArray[np.int64]) -> Records:
-    return replace(
-        records,
-        codes=np.ascontiguousarray(records.codes[order]),
-        passthrough=records.passthrough.take(order) if records.passthrough.num_columns else records.passthrough,
-        people=None if records.people is None else records.people[order],
-    )
+        places = middles(codes, dense)
+        before.append(cuts_of_round(places, np.bincount(dense).astype(np.float64), max_region, asked, before))
+        part = before[-1].leaf_of(places)[dense]

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from shoal.addresses import A_PATH, may_be_address
 from shoal.errors import DataError
 from shoal.sources.csv_files import CsvFile, Expected
+from shoal.sources.csv_sets import CsvSet, is_csv_set
 from shoal.sources.databases import DUCKDB, SQLITE, Address, DatabaseTable, is_table_address, parsed
 from shoal.sources.excel import ExcelFile
 from shoal.sources.frames import frame_of
@@ -102,7 +103,7 @@ def _open_file(path: Path, expected: Expected) -> Source:
         if not path.exists():
             raise DataError("the file does not exist.", hint=_near(path), file=str(path))
         if path.is_dir():
-            return ParquetSet(path)
+            return CsvSet(path, expected) if is_csv_set(path) else ParquetSet(path)
         if not path.is_file():
             raise DataError("is not a file.", file=str(path))
         if path.stat().st_size == 0:

@@ -19,13 +19,9 @@ DAMAGED = "is not a folder of Parquet files with the same columns, or one of the
 class ParquetSet:
     def __init__(self, folder: Path) -> None:
         self.file: str | None = str(folder)
-        files = sorted(
-            str(path)
-            for path in folder.rglob("*")
-            if path.is_file() and path.suffix.lower() in (".parquet", ".pq") and not _hidden(path, folder)
-        )
+        files = files_in(folder, (".parquet", ".pq"))
         if not files:
-            raise DataError("is a folder, and has no Parquet files.", hint="A table is a file.", file=self.file)
+            raise DataError("is a folder, and has no Parquet or CSV files.", hint="A table is a file.", file=self.file)
         import pyarrow.dataset as ds  # loads pandas where that is installed: when it is needed, and not before
 
         try:
@@ -61,6 +57,15 @@ class ParquetSet:
         if table is None:
             raise DataError(DAMAGED, file=self.file)
         return checked(table, self.file)
+
+
+def files_in(folder: Path, endings: Sequence[str]) -> list[str]:
+    """The files of a data set, in the order of their names."""
+    return sorted(
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix.lower() in endings and not _hidden(path, folder)
+    )
 
 
 def _hidden(path: Path, folder: Path) -> bool:

@@ -11,6 +11,9 @@ vault. What is done with each part of a table is in `shoal.regions`; here is wha
 | `cutting.py` | regions: a sample, cuts, exact counts |
 | `grouping.py` | groups in every region, and rounds |
 | `releasing.py` | published rows, in an order that tells nothing |
+| `faults.py` | what executors find wrong, said here |
+| `parcels.py` | how rows travel: those that go from one task to one part, as one value |
+| `stores.py` | files and stores that Spark reads and writes |
 | `kernels.py` | compiled kernels travel to the executors: none of them compiles |
 | `verifying.py`, `measuring.py` | from released rows alone |
 | `streaming.py` | Structured Streaming into a vault |

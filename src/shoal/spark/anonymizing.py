@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from shoal.spark import kernels
 from shoal.spark.arrow import arrow_schema, quoted
 from shoal.spark.cutting import find_regions, take_sample
 from shoal.spark.encoding import Layout, encode
+from shoal.spark.faults import of_executors
 from shoal.spark.grouping import group_all
 from shoal.spark.releasing import published
 from shoal.spark.sessions import check_frame
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MAX_REGION = 200_000
-ROWS_PER_PARTITION = 500_000  # of the release
 
 
+@of_executors()
 def anonymize(
     df: DataFrame,
     schema: Schema | str | Path | Mapping[str, object],
@@ -80,6 +82,7 @@ def anonymize(
     requirements = Requirements(int(k), l, t, diversity, c, alpha)
     rules = requirements.rules(schema)
     _refuse_people(schema)
+    _refuse_twins(df.columns)
     arrow = arrow_schema(df)
     check_names(schema, list(arrow.names))
     _check_key(df, schema)
@@ -106,17 +109,17 @@ def anonymize(
 
     progress.stage("encoding")
     encoded = encode(df, layout).persist(StorageLevel.DISK_ONLY)
-    sample = take_sample(encoded, layout.value.codes, found.rows, chosen)
+    sample = take_sample(encoded, layout, found.rows, max_region, chosen)
     progress.stage("cutting")
     regions = find_regions(encoded, layout, sample, wanted, asked, max_region)
-    kept = group_all(encoded, layout, sample, regions, asked, max_region, rounds, name_of_kernels, progress)
+    kept = group_all(encoded, layout, regions, asked, max_region, rounds, name_of_kernels, progress)
     encoded.unpersist()
     progress.stage("recoding")
-    partitions = max(1, -(-found.rows // ROWS_PER_PARTITION), min(context.defaultParallelism, found.rows // 1000))
-    released = published(kept.rows, layout, int(k), new_shuffle_key(), partitions).persist(StorageLevel.DISK_ONLY)
+    partitions = max(-(-found.rows // max_region), min(context.defaultParallelism, found.rows // 1000), 1)
+    released = published(kept.parcels, layout, int(k), new_shuffle_key(), partitions).persist(StorageLevel.DISK_ONLY)
     progress.stage("verifying")
     verdict = verify(released, schema, int(k), **requirements.options())
-    kept.rows.unpersist()
+    kept.parcels.unpersist()
     if not verdict.ok:
         released.unpersist()
         raise VerificationError(f"the release was not made: {'; '.join(verdict.reasons)}.")
@@ -140,15 +143,25 @@ def _refuse_people(schema: Schema) -> None:
         )
 
 
+def _refuse_twins(names: list[str]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            hint = "Give every column a name of its own."
+            raise DataError(f"the table has column {name!r} twice.", hint=hint, column=name)
+
+
 def _check_key(df: DataFrame, schema: Schema) -> None:
     """A key is there once: a table with the same record twice would count it for two."""
     from pyspark.sql import functions as F
 
     for name in schema.names(Role.KEY):
         key = F.col(quoted(name))
-        if df.where(key.isNull() | (F.trim(key.cast("string")) == "")).limit(1).count():
+        lacks = key.isNull() | (F.trim(key.cast("string")) == "")
+        keys = df.groupBy(key.alias("key")).agg(F.count("*").alias("n"), F.bool_or(lacks).alias("lacks"))
+        missing, most = keys.agg(F.bool_or("lacks"), F.max("n")).collect()[0]
+        if missing:
             raise DataError(f"column {name!r}: the key is missing in some rows.", column=name)
-        if df.groupBy(key).count().where("count > 1").limit(1).count():
+        if (most or 0) > 1:
             raise DataError(
                 f"column {name!r}: the key is not unique.",
                 hint="Remove the duplicates, or choose another key.",

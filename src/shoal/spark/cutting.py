@@ -19,8 +19,9 @@ from shoal.regions.books import sensitive_codes
 from shoal.regions.cuts import Cuts, along_the_widest
 from shoal.regions.joining import joined
 from shoal.regions.work import Asked
-from shoal.spark.arrow import as_tables, spark_schema
+from shoal.spark.arrow import spark_schema
 from shoal.spark.encoding import TIE, Layout
+from shoal.spark.parcels import in_tables
 from shoal.spark.sessions import no_word_of_pandas
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 SAMPLE = 100_000  # records
+OF_EACH = 200  # records for each region, at least
 FEW = 8  # times fewer combinations than that: most records are alike, and more of them must be looked at
-SCALE = 1 << 20
+SCALE = np.uint64(1 << 20)
+ODD = np.uint64(0x9E3779B97F4A7C15)
+COUNT = "n"
 ROOM = 0.9  # of a region, where its size was told by a sample
 TRIES = 4
-ROWS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
@@ -61,22 +64,43 @@ class Regions:
         return self.region[leaf] + by_chance.astype(np.int32)
 
 
-def take_sample(encoded: DataFrame, codes: list[str], rows: int, seed: int) -> Sample:
-    """About 100 000 records of the table, or all of them."""
+def take_sample(encoded: DataFrame, layout: Broadcast[Layout], rows: int, max_region: int, seed: int) -> Sample:
+    """About 100 000 records of the table, or all of them; more where there are many regions."""
     from pyspark.sql import functions as F
 
-    share = min(1.0, SAMPLE / rows)
+    size = max(SAMPLE, OF_EACH * (rows // max_region))
+    codes = layout.value.codes
+    found = pa.schema([*((name, pa.int32()) for name in codes), (COUNT, pa.int64())])
+    share = min(1.0, size / rows)
     while True:
-        chosen = F.pmod(F.xxhash64(F.lit(seed), *[F.col(name) for name in codes]), F.lit(SCALE)) < int(share * SCALE)
-        found = encoded.where(chosen) if share < 1 else encoded
-        table = found.groupBy(*codes).count().toArrow()
-        if share >= 1 or table.num_rows >= SAMPLE / FEW:
+        limit = np.uint64(share * SCALE)
+
+        def choose(batches: Iterable[pa.RecordBatch], limit: np.uint64 = limit) -> Iterator[pa.RecordBatch]:
+            for table in in_tables(batches, layout.value.encoded):
+                points = layout.value.points(table)
+                points = points[mixed(points, seed) % SCALE < limit]
+                points, counts = np.unique(points, axis=0, return_counts=True)
+                yield from pa.table([*points.T.copy(), counts], schema=found).to_batches()
+
+        with no_word_of_pandas():
+            chosen = encoded.mapInArrow(choose, spark_schema(found))
+            table = chosen.groupBy(*codes).agg(F.sum(COUNT).alias(COUNT)).toArrow()
+        if share >= 1 or table.num_rows >= size / FEW:
             break
         share = min(1.0, share * FEW)
-    points = np.stack([table[name].to_numpy() for name in codes], axis=1).astype(np.int32)
+    points = layout.value.points(table)
     order = np.lexsort(points.T)
-    weights = table["count"].to_numpy()[order].astype(np.float64)
+    weights = table[COUNT].to_numpy()[order].astype(np.float64)
     return Sample(points[order], weights * (rows / weights.sum()), share >= 1)
+
+
+def mixed(points: Ints, seed: int) -> NDArray[np.uint64]:
+    """A number for each point that looks drawn by chance, and is the same wherever the point is."""
+    found = np.full(len(points), np.uint64(seed % (1 << 64)))
+    for column in points.T:
+        found = (found ^ column.astype(np.uint64)) * ODD
+        found ^= found >> np.uint64(29)
+    return found >> np.uint64(8)
 
 
 def find_regions(
@@ -115,10 +139,9 @@ def find_regions(
 
 
 def _parts_by_chance(number: Ints, counts: list[Counts], max_region: int) -> NDArray[np.int64]:
-    """Into how many parts each region is cut by chance: more than one where leaves have joined beyond measure."""
+    """Into how many parts each region is cut by chance: more than one where leaves have joined, or cannot be cut."""
     sizes = np.bincount(number, [one.records for one in counts])
-    leaves = np.bincount(number)
-    return np.where(leaves > 1, np.maximum(1, sizes // max_region), 1).astype(np.int64)
+    return np.where(sizes > max_region, np.ceil(sizes / (ROOM * max_region)), 1).astype(np.int64)
 
 
 def count_regions(
@@ -134,9 +157,8 @@ def count_regions(
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         here = layout.value
-        for table in as_tables(batches, ROWS_AT_ONCE):
-            points = np.stack([table[name].to_numpy() for name in here.codes], axis=1)
-            region = regions.of(points, table[TIE].to_numpy()).astype(np.int64)
+        for table in in_tables(batches, here.encoded):
+            region = regions.of(here.points(table), table[TIE].to_numpy()).astype(np.int64)
             for j, name in enumerate(["", *names]):
                 codes = np.zeros(len(region), np.int32)
                 if name:

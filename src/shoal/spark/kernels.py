@@ -9,6 +9,7 @@ every task.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import subprocess
@@ -60,6 +61,15 @@ def receive(name: str | None) -> None:
     if name is not None and cache.cache_folder().parent != Path(os.environ["NUMBA_CACHE_DIR"]):
         cache.cache_folder.cache_clear()
     libraries.may_compile = _refuse
+
+
+def settle() -> None:
+    """On an executor, when the kernels are loaded: they stay.
+
+    Spark's daemon collects garbage after every task, and to look at all that Numba has takes a sixteenth of a second.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def _refuse(name: str) -> None:

@@ -19,65 +19,53 @@ from shoal.privacy import Privacy
 from shoal.release.recode import plain_table, recode
 from shoal.spark.arrow import spark_schema
 from shoal.spark.encoding import Layout
-from shoal.spark.grouping import LABEL
+from shoal.spark.grouping import LABEL, dense_labels, in_groups
+from shoal.spark.parcels import ADDRESS, PARCEL, SCHEMA, addresses, in_tables, packed
 from shoal.spark.sessions import no_word_of_pandas
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-DRAW = "draw"
+DRAW = 0  # the number's column in a parcel
+ROWS_IN_A_BATCH = 50_000
 
 
 def published(grouped: DataFrame, layout: Broadcast[Layout], k: int, key: bytes, partitions: int) -> DataFrame:
     """The released rows, shuffled. `key`: see `release/shuffle.py`; whoever has it can tell the order."""
     here = layout.value
     kinds = dict(zip(here.carried.names, here.carried.types, strict=True))
-    draw = _free(here.order)
-    fields = pa.schema([*((name, kinds.get(name, pa.string())) for name in here.order), (draw, pa.int64())])
+    rows = pa.schema([(name, kinds.get(name, pa.string())) for name in here.order])
+    drawn = rows.insert(DRAW, pa.field("", pa.uint64()))
+    going = addresses(partitions)
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part, table in whole_parts(batches):
+    def recoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in in_tables(batches, in_groups(layout.value)):
             records = layout.value.records(table)
-            labels = (table[LABEL].to_numpy() & 0xFFFFFFFF).astype(np.int32)
-            partition = Partition.from_labels(records.codes, labels, Privacy.only_k(k, len(records)))
-            rows = plain_table(recode(records, partition, np.arange(len(records))))
-            yield from rows.append_column(draw, pa.array(draws(key, part, len(records)))).to_batches()
+            partition = Partition.from_labels(records.codes, dense_labels(table), Privacy.only_k(k, len(records)))
+            made = plain_table(recode(records, partition, np.arange(len(records)))).cast(rows)
+            draw = draws(key, table[LABEL].to_numpy())
+            to = (draw % np.uint64(partitions)).astype(np.int32)
+            yield from packed(made.add_column(DRAW, drawn.field(DRAW), pa.array(draw)), to, going).to_batches()
+
+    def in_new_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = list(in_tables(batches, drawn))
+        if tables:
+            table = pa.concat_tables(tables)
+            order = np.argsort(table[DRAW].to_numpy(), kind="stable")
+            yield from table.remove_column(DRAW).take(pa.array(order)).to_batches(max_chunksize=ROWS_IN_A_BATCH)
 
     with no_word_of_pandas():
-        recoded = grouped.mapInArrow(run, spark_schema(fields))
-    return recoded.repartition(partitions, draw).sortWithinPartitions(draw).drop(draw)
+        parcels = grouped.select(PARCEL).mapInArrow(recoded, spark_schema(SCHEMA)).repartition(partitions, ADDRESS)
+        return parcels.mapInArrow(in_new_order, spark_schema(rows))
 
 
-def whole_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of one part after the other, as a task gave them; its groups are whole."""
-    waiting: list[pa.RecordBatch] = []
-    now = -1
-    for batch in batches:
-        parts = batch.column(batch.schema.get_field_index(LABEL)).to_numpy() >> 32
-        ends = [*np.flatnonzero(np.diff(parts)) + 1, len(parts)]
-        start = 0
-        for end in ends:
-            if end == start:
-                continue
-            if waiting and int(parts[start]) != now:
-                yield now, pa.Table.from_batches(waiting)
-                waiting = []
-            now = int(parts[start])
-            waiting.append(batch.slice(start, end - start))
-            start = end
-    if waiting:
-        yield now, pa.Table.from_batches(waiting)
-
-
-def draws(key: bytes, part: int, rows: int) -> NDArray[np.int64]:
-    """A number for each row of a part; the same if an executor has to make the part again."""
-    digest = hashlib.shake_256(key + part.to_bytes(8, "little")).digest(8 * rows)
-    return np.frombuffer(digest, dtype="<i8")
-
-
-def _free(names: list[str]) -> str:
-    name = DRAW
-    while name in names:
-        name += "_"
-    return name
+def draws(key: bytes, labels: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number for each row, from those of the groups: the same if an executor has to make the rows again."""
+    starts = np.flatnonzero(np.diff(labels, prepend=-1))
+    sizes = np.diff(starts, append=len(labels))
+    digests = [
+        hashlib.shake_256(key + label.to_bytes(8, "little")).digest(8 * size)
+        for label, size in zip(labels[starts].tolist(), sizes.tolist(), strict=True)
+    ]
+    return np.frombuffer(b"".join(digests), "<u8")

@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.records.encode import carry
+from shoal.regions.books import carried_column
 from shoal.schema import ColumnType, Role, Schema
-from shoal.spark.arrow import as_tables, quoted, spark_schema
+from shoal.spark.arrow import as_tables, by_number, spark_schema
 from shoal.spark.sessions import no_word_of_pandas
 
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ def read_values(df: DataFrame, arrow: pa.Schema, schema: Schema, wanted: list[st
 
     kept = [name for name in arrow.names if name in schema.names(Role.SENSITIVE, Role.INSENSITIVE)]
     numeric = [name for name in kept if schema.columns[name].type == ColumnType.NUMERIC]
-    columns, missing = schema.columns, schema.missing
     types = [arrow.field(name).type for name in wanted]
     counted = pa.schema([(NUMBER, pa.int32()), (COUNT, pa.int64()), *((f"v{j}", t) for j, t in enumerate(types))])
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in as_tables(batches, ROWS_AT_ONCE):
+        for numbered in as_tables(batches, ROWS_AT_ONCE):
+            table = numbered.rename_columns(names)
             yield from _rows(-1, np.array([table.num_rows]), None).to_batches()
             for j, name in enumerate(wanted):
                 found = table[name].combine_chunks().value_counts()
                 yield from _rows(j, found.field("counts").to_numpy(), found.field("values")).to_batches()
             for j, name in enumerate(numeric):  # whole numbers here, fractions elsewhere: the column has one type
-                fractions = carry(name, columns[name], table[name], missing).type == pa.float64()
+                fractions = carried_column(name, schema, table[name]).type == pa.float64()
                 yield from _rows(-2 - j, np.array([int(fractions)]), None).to_batches()
 
     def _rows(number: int, counts: NDArray[np.int64], values: pa.Array | None) -> pa.Table:
@@ -75,7 +75,7 @@ def read_values(df: DataFrame, arrow: pa.Schema, schema: Schema, wanted: list[st
 
     names = list(dict.fromkeys(wanted + numeric)) or arrow.names[:1]
     with no_word_of_pandas():
-        parts = df.select(*[quoted(name) for name in names]).mapInArrow(count, spark_schema(counted))
+        parts = by_number(df, names).mapInArrow(count, spark_schema(counted))
         keys = [NUMBER, *(f"v{j}" for j in range(len(wanted)))]
         totals = parts.groupBy(*keys).agg(F.sum(COUNT).alias(COUNT)).persist()
         try:
@@ -94,7 +94,7 @@ def read_values(df: DataFrame, arrow: pa.Schema, schema: Schema, wanted: list[st
     fields = []
     for name in kept:
         empty = pa.chunked_array([pa.array([], arrow.field(name).type)])
-        kind = carry(name, columns[name], empty, missing).type
+        kind = carried_column(name, schema, empty).type
         fields.append((name, pa.float64() if name in fractions else kind))
     return Found(found, pa.schema(fields), int(counts[numbers == -1].sum()))
 

@@ -71,11 +71,7 @@ def verify(
     bounds = [name + end for name in names for end in ("_lo", "_hi") if name + end in df.columns]
     bounds = [name for name in bounds if not (schema and name in schema.columns)]
     keys = [*names, *bounds]
-    classes = _classes(df, keys).persist()
-    try:
-        return _verdict(df, classes, schema, k, names, keys, bounds, rules)
-    finally:
-        classes.unpersist()
+    return _verdict(df, _classes(df, keys), schema, k, names, keys, bounds, rules)
 
 
 def _about_people(rules: Sequence[Rule]) -> None:
@@ -92,8 +88,26 @@ def _classes(df: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Each different combination of published values, and how many rows have it."""
     from pyspark.sql import functions as F
 
-    columns = [F.col(quoted(name)).alias(f"k{j}") for j, name in enumerate(keys)]
+    columns = [_as_published(df, name).alias(f"k{j}") for j, name in enumerate(keys)]
     return df.select(*columns).groupBy(*[f"k{j}" for j in range(len(keys))]).agg(F.count("*").alias(COUNT))
+
+
+def _as_published(df: DataFrame, name: str) -> Column:
+    """A column as a reader sees it. Spark takes −0.0 for 0.0 when it groups, and A for a with some collations."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DoubleType, FloatType
+
+    column = F.col(quoted(name))
+    if isinstance(df.schema[name].dataType, DoubleType | FloatType):
+        return column.cast("string")
+    return F.collate(column, "UTF8_BINARY") if _collated(df, name) else column
+
+
+def _collated(df: DataFrame, name: str) -> bool:
+    from pyspark.sql.types import StringType
+
+    kind = df.schema[name].dataType
+    return isinstance(kind, StringType) and kind != StringType()
 
 
 def _verdict(
@@ -127,7 +141,7 @@ def _verdict(
             f"({rows_small} rows in all; the smallest class has {smallest})"
         )
     found: list[RuleFound] = []
-    bad = [classes.where(small).limit(MOST_SHOWN).toArrow()]
+    bad = [classes.where(small).limit(MOST_SHOWN if n_small else 0).toArrow()]
     for name in dict.fromkeys(rule.column for rule in rules):
         mine = [rule for rule in rules if rule.column == name]
         values, overall, spelled = _values(df, name, schema)
@@ -169,7 +183,8 @@ def _values(df: DataFrame, name: str, schema: Schema | None) -> tuple[Values, ND
 
     column = schema.columns[name] if schema else None
     missing = column.texts_missing(schema.missing) if schema and column else ("",)
-    table = df.groupBy(F.col(quoted(name)).alias("value")).agg(F.count("*").alias("n")).limit(MOST_VALUES + 1).toArrow()
+    value = F.collate(F.col(quoted(name)), "UTF8_BINARY") if _collated(df, name) else F.col(quoted(name))
+    table = df.groupBy(value.alias("value")).agg(F.count("*").alias("n")).limit(MOST_VALUES + 1).toArrow()
     if table.num_rows > MOST_VALUES:
         raise DataError(f"column {name!r} has more than {MOST_VALUES:,} different values.", column=name)
     values = published_values(name, table["value"], column, missing)
@@ -177,7 +192,7 @@ def _values(df: DataFrame, name: str, schema: Schema | None) -> tuple[Values, ND
     numbers = pa.table({VALUE: table["value"], NUMBER: pa.array(values.numbers)})
     with no_word_of_pandas():
         lookup = F.broadcast(df.sparkSession.createDataFrame(numbers))
-    joined = df.join(lookup, F.col(quoted(name)).eqNullSafe(lookup[VALUE]), "left")
+    joined = df.join(lookup, value.eqNullSafe(lookup[VALUE]), "left")
     return values, overall.astype(np.float64), joined
 
 
@@ -193,7 +208,7 @@ def _reached(
     from pyspark.sql import functions as F
 
     columns = [f"k{j}" for j in range(len(keys))]
-    named = [F.col(quoted(name)).alias(column) for column, name in zip(columns, keys, strict=True)]
+    named = [_as_published(spelled, name).alias(column) for column, name in zip(columns, keys, strict=True)]
     pairs = spelled.select(*named, NUMBER).groupBy(*columns, NUMBER).agg(F.count("*").alias(COUNT))
     partitions = max(1, n_classes * 4 // PAIRS_PER_PARTITION, spelled.sparkSession.sparkContext.defaultParallelism)
     kinds = [(f"k{j}", kind) for j, kind in enumerate(arrow_schema(pairs.select(*columns)).types)]

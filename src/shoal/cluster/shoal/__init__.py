@@ -29,7 +29,7 @@ from shoal.cluster.shoal.neighbourhood import without_neighbours
 from shoal.cluster.shoal.starts import Over, refined
 from shoal.errors import ParameterError, one_of
 from shoal.optimize import check_seconds
-from shoal.optimize.refine.refiner import DEFAULT_EFFORT, EFFORTS, until
+from shoal.optimize.refine.refiner import ALL_EFFORTS, DEFAULT_EFFORT, EFFORTS, ROUGH, until
 
 Ints = NDArray[np.int32]
 SMALL = 5_000  # records; where none has near neighbours, agglomerative clustering is nearly quadratic
@@ -39,7 +39,7 @@ FINALISTS = 2  # one sweep tells a good start from a bad one, but not the best f
 
 def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None = None) -> Ints:
     """The group of each record. `max_seconds`: no longer than that, once there is a partition at all."""
-    if effort not in EFFORTS:
+    if effort not in ALL_EFFORTS:
         raise ParameterError(one_of("effort", effort, EFFORTS))
     check_seconds("max_seconds", max_seconds)
     over = until(max_seconds)
@@ -47,7 +47,7 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
         return by_scan(task, over)
     if without_neighbours(task):
         return far_apart(task, effort, over)
-    if effort != "fast" and len(task.codes) <= SMALL:
+    if effort not in (ROUGH, "fast") and len(task.codes) <= SMALL:
         return best_of_several(task, effort, over)
     order = starts.neighbours_together(task)
     near = starts.in_order(task, order)

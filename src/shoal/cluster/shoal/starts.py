@@ -37,7 +37,7 @@ from shoal.cluster.sequential import split_at_random
 from shoal.cluster.sequential.through_tree import ThroughTree
 from shoal.optimize.refine.memory import new_memory
 from shoal.optimize.refine.moving import move_many
-from shoal.optimize.refine.refiner import EFFORTS, Refiner
+from shoal.optimize.refine.refiner import ALL_EFFORTS, ROUGH, Refiner
 from shoal.privacy import Privacy
 from shoal.privacy.rules import no_rules
 from shoal.progress import SILENT
@@ -45,7 +45,7 @@ from shoal.workers import mapped
 
 Ints = NDArray[np.int32]
 Over = Callable[[], bool]
-PASSES = {"fast": 1, "balanced": 1, "thorough": 20}
+PASSES = {ROUGH: 1, "fast": 1, "balanced": 1, "thorough": 20}
 SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
 PAIRS = 2  # records, of which the closest are found best by merging the closest
@@ -137,7 +137,7 @@ def refined(task: Task, labels: Ints, effort: str, over: Over) -> Ints:
     seed = int(task.rng.integers(2**62))
     refiner = Refiner.of(task.codes, labels, task.costs, task.privacy, seed)
     refiner.compile()
-    refiner.run(EFFORTS[effort], task.progress, over)
+    refiner.run(ALL_EFFORTS[effort], task.progress, over)
     return refiner.labels
 
 

@@ -40,7 +40,7 @@ class Effort(NamedTuple):
     """How long to go on."""
 
     sweeps: int  # over all pools, at most
-    rebuilds: int  # from nothing, in each pool
+    rebuilds: int  # from nothing, in each pool; 0: no pools
     least: float  # a sweep that gains a smaller share of the loss is the last
 
 
@@ -50,6 +50,8 @@ EFFORTS = {
     "thorough": Effort(sweeps=100, rebuilds=8, least=1e-4),
 }
 DEFAULT_EFFORT = "balanced"
+ROUGH = "rough"  # not for users: who asks for it refines the groups again (`regions/`)
+ALL_EFFORTS = {ROUGH: Effort(sweeps=1, rebuilds=0, least=1.0), **EFFORTS}
 
 
 class Refiner:
@@ -148,9 +150,10 @@ class Refiner:
             self.try_all(DISSOLVE, self.alive(), over=over)
             if sweep < MORE_IN:
                 self.make_more(over)
-            pools = self.alive()
-            progress.stage(f"refining, sweep {sweep + 1}", len(pools))
-            self.try_all(POOL, pools, effort.rebuilds, progress, over)
+            if effort.rebuilds:
+                pools = self.alive()
+                progress.stage(f"refining, sweep {sweep + 1}", len(pools))
+                self.try_all(POOL, pools, effort.rebuilds, progress, over)
             if over() or before - self.loss() < effort.least * before:
                 break
         self.split_large()
