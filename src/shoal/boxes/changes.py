@@ -18,7 +18,7 @@ from shoal.boxes.group_tree.update import absorb, add_group, update_group
 from shoal.boxes.grouping import STATE, Grouping, Groups
 from shoal.boxes.members import members_of, put_in, records_of, take_out
 from shoal.boxes.splits import box_of, order_of_going
-from shoal.compiling import ZERO, constant, inner
+from shoal.compiling import ZERO, allocating, constant, inner
 from shoal.privacy.counts import holds, join, leave, may_split, merge
 from shoal.privacy.rules import Rules
 
@@ -144,7 +144,7 @@ def depart(g: Grouping, record: int) -> None:
         leave(g.rules, record, group)
 
 
-@inner
+@allocating
 def refresh(g: Grouping, group: int) -> None:
     """The box of a group that some have left; a group without records is no more."""
     if g.groups.sizes[group] > 0:
@@ -193,7 +193,7 @@ def is_large(g: Grouping, group: int) -> bool:
     return people_in(g, group) >= 2 * g.k and g.groups.sizes[group] >= g.retry[group]
 
 
-@inner
+@allocating
 def split_large(g: Grouping, group: int) -> None:
     """Split a group, and what comes of it, as long as anything has 2k."""
     todo = np.empty(2 + g.groups.sizes[group] // g.k, np.int64)
@@ -211,7 +211,7 @@ def split_large(g: Grouping, group: int) -> None:
             count += 1
 
 
-@inner
+@allocating
 def split_in_two(g: Grouping, group: int) -> int:
     """Split a group in two; the new one, or −1 if no split keeps the rules (and none is tried before it has grown)."""
     records, k = records_of(g, group), g.k
@@ -235,7 +235,7 @@ def split_in_two(g: Grouping, group: int) -> int:
     return new_group(g, records[:goers])
 
 
-@inner
+@allocating
 def merge_groups(g: Grouping, group: int, other: int) -> None:
     """A group takes in another, which is no more."""
     for record in records_of(g, other):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.grouping import Grouping, Members
-from shoal.compiling import inner, kernel
+from shoal.compiling import allocating, inner, kernel
 
 Ints = NDArray[np.int32]
 
@@ -81,7 +81,7 @@ def put_in(members: Members, record: int, there: int) -> None:
     members.labels[record] = there
 
 
-@inner
+@allocating
 def records_of(g: Grouping, group: int) -> Ints:
     """The records of a group."""
     nexts = g.members.nexts

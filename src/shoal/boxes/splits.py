@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
-from shoal.compiling import inner
+from shoal.compiling import allocating, inner
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
-@inner
+@allocating
 def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, losses: Floats) -> None:
     """Bring the records that go to the front, in the order of going; `losses[i]`: both parts' after i + 1 have gone."""
     columns, size = codes.shape[1], len(records)

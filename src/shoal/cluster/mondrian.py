@@ -28,7 +28,7 @@ from shoal.arrays import row_type
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.cluster import Task
-from shoal.compiling import ZERO, constant, inner, kernel
+from shoal.compiling import ZERO, allocating, constant, inner, kernel
 from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError, one_of
 from shoal.privacy.rules import Rules, rules_of
@@ -252,7 +252,7 @@ def cut_between(cutting: Cutting, start: int, stop: int, j: int) -> int:
     return middle
 
 
-@inner
+@allocating
 def nearest_allowable(cutting: Cutting, start: int, stop: int, j: int, middle: int, lacking: int) -> int:
     """The code after which a cut divides best among those whose sides satisfy every rule; −1 if there is none.
 
@@ -298,7 +298,7 @@ def nearest_allowable(cutting: Cutting, start: int, stop: int, j: int, middle: i
     return found
 
 
-@inner
+@allocating
 def in_code_order(cutting: Cutting, start: int, stop: int, j: int) -> None:
     """The records order[start:stop] into `spare`, by their codes in column j: a radix sort."""
     codes, spare, spare_too = cutting.codes, cutting.spare, cutting.spare_too
@@ -325,7 +325,7 @@ def in_code_order(cutting: Cutting, start: int, stop: int, j: int) -> None:
         shift += bits
 
 
-@inner
+@allocating
 def cut_half(cutting: Cutting, start: int, stop: int, j: int) -> int:
     """Cut at the median of column j into equal halves; records that share the median fill up the left one."""
     codes, order, spare, rules = cutting.codes, cutting.order, cutting.spare, cutting.rules

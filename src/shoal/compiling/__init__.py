@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+from shoal.compiling.borrowing import Borrowing
 from shoal.compiling.cache import KernelCache
 from shoal.compiling.libraries import WholeKernels
 
-__all__ = ["KERNELS", "ZERO", "constant", "entered", "inlined", "inner", "kernel"]
+__all__ = ["KERNELS", "ZERO", "allocating", "constant", "entered", "inlined", "inner", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 KERNELS: dict[str, Any] = {}  # every kernel that there is in this process, by module and name
@@ -35,16 +36,26 @@ def kernel(function: F) -> F:
 
 
 def inner(function: F) -> F:
-    """A function that only kernels call: it becomes a part of them, and has no way in from Python."""
-    return _part(function)
+    """A function that only kernels call: it becomes a part of them, and has no way in from Python.
+
+    It makes no array and gives none back: it borrows those that it is given. Numba counts who holds an array, for every
+    name that it is bound to, and in innermost loops that takes as long as all else. What is borrowed outlives the call
+    anyway, so here nothing is counted. One that makes arrays does not compile: it is `allocating`.
+    """
+    return _part(function, _nrt=False, pipeline_class=Borrowing)
+
+
+def allocating(function: F) -> F:
+    """The same for one that makes arrays, or is given new ones by those that it calls."""
+    return _part(function, _nrt=True)
 
 
 def inlined(function: F) -> F:
-    """The same for one that must be written out where it is called, and that LLVM would not: measure it."""
-    return _part(function, forceinline=True)
+    """As `inner`, for one that must be written out where it is called, and that LLVM would not: measure it."""
+    return _part(function, _nrt=False, pipeline_class=Borrowing, forceinline=True)
 
 
-def _part(function: F, **options: bool) -> F:
+def _part(function: F, **options: Any) -> F:
     def refuse(*given: object, **named: object) -> None:
         raise TypeError(f"{function.__qualname__} is a part of kernels, and cannot be called from Python.")
 

@@ -25,6 +25,9 @@ from typing import Any, Self, TypeVar
 
 import numba
 from numba import types
+from numba.core import cgutils, imputils
+from numba.core.extending import lower_getattr
+from numba.core.runtime.nrtdynmod import meminfo_data_ty
 from numba.experimental import structref
 
 from shoal.compiling import kernel
@@ -95,7 +98,23 @@ def _defined(described: type[S]) -> tuple[ModuleType, str, list[str]]:
 
     kind = named("Type", type(name, (types.StructRef,), {"preprocess_fields": preprocess_fields, "__init__": begin}))
     structref.register(kind)
+    for field in fields:
+        _can_be_borrowed(kind, field)
     structref.define_constructor(described, kind, fields)
     structref.define_boxing(kind, described)
     described._tuple = named("Fields", namedtuple(name, fields))  # made of what the class lists
     return module, name, fields
+
+
+def _can_be_borrowed(kind: Any, field: str) -> None:
+    """A field is read as in Numba's own structs, but without its runtime: functions that only borrow have none."""
+
+    @lower_getattr(kind, field)  # type: ignore[untyped-decorator]  # Numba is untyped
+    def read(context: Any, builder: Any, struct: Any, value: Any) -> Any:
+        data_type = struct.get_data_type()
+        meminfo = cgutils.create_struct_proxy(struct)(context, builder, value=value).meminfo
+        where = cgutils.get_or_insert_function(builder.module, meminfo_data_ty, "NRT_MemInfo_data_fast")
+        layout = context.data_model_manager[data_type].get_value_type()
+        data = builder.bitcast(builder.call(where, [meminfo]), layout.as_pointer())
+        found = getattr(cgutils.create_struct_proxy(data_type)(context, builder, ref=data), field)
+        return imputils.impl_ret_borrowed(context, builder, struct.field_dict[field], found)

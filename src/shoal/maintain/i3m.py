@@ -51,7 +51,7 @@ from shoal.boxes.group_tree.search import (
 from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping, GroupTree, Members
 from shoal.boxes.members import records_of
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, inner, kernel
 from shoal.privacy.rules import Rules, no_rules
 from shoal.progress import SILENT, Progress
 
@@ -83,7 +83,7 @@ def follow(g: Grouping, what: int, items: Ints) -> None:
         rebuild_if_stale(g)
 
 
-@inner
+@allocating
 def insert(g: Grouping, record: int) -> None:
     group = best_group_for_record(g, record, np.inf, NOBODY)
     if group < 0:
@@ -101,7 +101,7 @@ def is_alone(tree: GroupTree) -> bool:
     return tree.nodes[0].count == 1 and child < 0 and tree.leaves[-1 - child].count == 1
 
 
-@inner
+@allocating
 def disperse(g: Grouping, group: int) -> None:
     records = records_of(g, group)
     for record in records:

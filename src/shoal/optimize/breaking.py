@@ -31,7 +31,7 @@ from shoal.boxes.group_tree.search import best_cover
 from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import move, records_of
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, inner, kernel
 from shoal.optimize.refine.refiner import until
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all, join, leave
@@ -99,7 +99,7 @@ def is_covered(g: Grouping, group: int) -> bool:
     return record < 0
 
 
-@inner
+@allocating
 def dissolve(g: Grouping, group: int) -> None:
     """The best break of a group, if the loss falls."""
     records, losses = records_of(g, group), g.groups.losses

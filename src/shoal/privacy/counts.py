@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import constant, inner, kernel
+from shoal.compiling import allocating, constant, inner, kernel
 from shoal.privacy.kernels import column_lacks
 from shoal.privacy.rules import NONE, GroupCounts, Rows, Rules
 from shoal.privacy.tally import begin, both_lack, end, to_left
@@ -228,7 +228,7 @@ def may_split(rules: Rules, records: Ints, left: Ints, least: int) -> bool:
     return lacking == 0
 
 
-@inner
+@allocating
 def diverse_if(rules: Rules, group: int, record: int, by: int, other: int) -> bool:
     """Whether the rules hold for a group with a record more (by = 1) or less (−1), or with another group in it."""
     counts, values, whose, by_people = rules.counts, rules.values, rules.whose, rules.by_people
@@ -257,7 +257,7 @@ def diverse_if(rules: Rules, group: int, record: int, by: int, other: int) -> bo
     return True
 
 
-@inner
+@allocating
 def changed_run(rules: Rules, group: int, j: int, value: int, by: int) -> Rows:
     """The run of a group's column with one count changed; it lies in `rules.run`."""
     entries, run = rules.counts.entries, rules.run
@@ -278,7 +278,7 @@ def changed_run(rules: Rules, group: int, j: int, value: int, by: int) -> Rows:
     return run[:length]
 
 
-@inner
+@allocating
 def merged_run(rules: Rules, group: int, other: int, j: int) -> Rows:
     """The run of two groups' column together; it lies in `rules.run`."""
     heads, entries, run = rules.counts.heads, rules.counts.entries, rules.run

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiling import constant, inner, kernel
+from shoal.compiling import allocating, constant, inner, kernel
 from shoal.privacy.kernels import column_lacks, reached, satisfies
 from shoal.privacy.rules import Rows, Rules, rules_of
 from shoal.privacy.tables import PrivacyTables
@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 LEFT, RIGHT = constant(0), constant(1)
 
 
-@inner
+@allocating
 def begin(rules: Rules, records: Ints) -> None:
     """Count these records, all on the right."""
     tally, values, whose, by_people = rules.tally, rules.values, rules.whose, rules.by_people
@@ -166,7 +166,7 @@ def end(rules: Rules, records: Ints) -> None:
                 people[whose[record, i]].left = people[whose[record, i]].total = 0
 
 
-@inner
+@allocating
 def run_of(rules: Rules, side: int, j: int) -> Rows:
     """The run of one part and column; it lies in `rules.run`."""
     tally, run = rules.tally, rules.run
@@ -184,7 +184,7 @@ def run_of(rules: Rules, side: int, j: int) -> Rows:
     return run[:length]
 
 
-@inner
+@allocating
 def both_lack(rules: Rules, least: int) -> int:
     """How many records at least must change sides before both parts have `least` people and satisfy every rule."""
     sides = rules.tally.people

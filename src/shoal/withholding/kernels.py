@@ -25,7 +25,7 @@ from shoal.boxes.group_tree.search import NOBODY, best_group_for_record
 from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import put_in, records_of
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, inner, kernel
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, note_change
 from shoal.optimize.refine.pool import (
     Crowd,
@@ -98,7 +98,7 @@ def withhold(g: Grouping, memory: SearchMemory, what: int, items: Ints, terms: T
         rebuild_if_stale(g)
 
 
-@inner
+@allocating
 def peel(g: Grouping, group: int, full: float, budget: int) -> tuple[Ints, float]:
     """Which records of a group to withhold, and what that gains if the others stay together; nobody, if it never does.
 
@@ -187,7 +187,7 @@ def readmit(g: Grouping, memory: SearchMemory, record: int, full: float) -> floa
     return full + before - sizes[group] * losses[group]
 
 
-@inner
+@allocating
 def try_without(g: Grouping, memory: SearchMemory, group: int, goers: Ints, terms: Terms, take: bool) -> float:
     """The pool of a group, partitioned anew without some of its records; kept if `take` and the loss falls."""
     k, sizes = g.k, g.groups.sizes
@@ -243,7 +243,7 @@ def try_without(g: Grouping, memory: SearchMemory, group: int, goers: Ints, term
     return gain
 
 
-@inner
+@allocating
 def shared_out(k: int, pool: Pool, labels: Longs, way: int) -> bool:
     """The first group of a pool is short: it gets records (FILL), or its records go to the others (HAND_OUT).
 

@@ -12,7 +12,7 @@ from shoal.boxes.geometry import HI, LO
 from shoal.boxes.group_tree.catalog import MAYBE, NEVER, OFF, STALE, catalog_groups, new_entries
 from shoal.boxes.group_tree.divide import divide
 from shoal.boxes.grouping import CUT, FAN, LEAF, NODE, POSITION, SUMMARY, TREE_STATE, Grouping, Groups, GroupTree
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, inner, kernel
 
 Ints = NDArray[np.int32]
 NARROWEST, WIDEST = 0, 1  # in `widths`
@@ -101,7 +101,7 @@ def build(g: Grouping) -> None:
     catalog_groups(g)
 
 
-@inner
+@allocating
 def build_subtree(g: Grouping, top: int, order: Ints) -> None:
     """Make all that is below a node out of these groups; `order` is rearranged."""
     tree, groups, costs = g.tree, g.groups, g.costs

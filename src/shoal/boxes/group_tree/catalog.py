@@ -27,7 +27,7 @@ from shoal.boxes.costs.chains import Chains
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.geometry import HI, LO
 from shoal.boxes.grouping import BUCKET, ENTRY, IN_A_BUCKET, Grouping, GroupTree
-from shoal.compiling import ZERO, constant, inner
+from shoal.compiling import ZERO, allocating, constant, inner
 from shoal.privacy.counts import may_join
 
 Ints = NDArray[np.int32]
@@ -219,7 +219,7 @@ def catalog_groups(g: Grouping) -> None:
         state.catalog = OFF
 
 
-@inner
+@allocating
 def is_of_use(g: Grouping) -> bool:
     """Whether enough records find their group by the catalog alone, and soon: points of some of the groups tell."""
     positions, lo, hi = g.tree.positions, g.groups.lo, g.groups.hi
@@ -237,7 +237,7 @@ def is_of_use(g: Grouping) -> bool:
     return 5 * found >= tries and all_looks <= FEW_LOOKS * tries
 
 
-@inner
+@allocating
 def best_covering(g: Grouping, query: Query, by_rules: bool) -> tuple[Found, float, int]:
     """Of the groups that cover a point the best, as `search.py` has it.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.grouping import FAN, Groups, Row
-from shoal.compiling import inner
+from shoal.compiling import allocating, inner
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -61,7 +61,7 @@ def divide(costs: CostTables, groups: Groups, order: Ints, starts: Longs, cuts: 
     return parts, n_cuts
 
 
-@inner
+@allocating
 def arrange(costs: CostTables, groups: Groups, order: Ints, cuts: Rows, far: bool) -> tuple[int, int]:
     """Bring boxes into two or three parts: below a cut, above it, across it; where the later ones begin (0: none).
 
@@ -113,7 +113,7 @@ def put_in_order(numbers: Ints, size: int, number: int) -> None:
     numbers[i] = number
 
 
-@inner
+@allocating
 def dearest_cut(costs: CostTables, lo: Ints, hi: Ints, order: Ints) -> tuple[int, int]:
     """The column and the code after which to cut; column −1 if no cut sets anything apart.
 
@@ -158,7 +158,7 @@ def dearest_cut(costs: CostTables, lo: Ints, hi: Ints, order: Ints) -> tuple[int
     return column, cut
 
 
-@inner
+@allocating
 def remotest_cut(costs: CostTables, points: Ints, order: Ints) -> tuple[int, int]:
     """The column and the code after which to cut for those who look for what is furthest; column −1 if none helps.
 

@@ -12,7 +12,7 @@ from shoal.boxes.group_tree.build import NARROWEST, WIDEST
 from shoal.boxes.group_tree.catalog import ON, Query, best_covering
 from shoal.boxes.grouping import FAN, Grouping
 from shoal.boxes.stack import WAITING, push_ordered
-from shoal.compiling import ZERO, constant, inner
+from shoal.compiling import ZERO, allocating, constant, inner
 from shoal.privacy.counts import may_join, may_merge
 
 Ints = NDArray[np.int32]
@@ -33,26 +33,26 @@ def best_group_for_record(g: Grouping, record: int, below: float, but: int) -> i
     return best_group(g, Query(point, point, 1.0, 0.0, below, but, record), g.rules.asked)
 
 
-@inner
+@allocating
 def best_group_for_group(g: Grouping, group: int) -> int:
     """The group that it costs least to merge a group with, so that both together have what is asked; −1: none."""
     return best_group(g, query_of(g, group), g.rules.asked)
 
 
-@inner
+@allocating
 def best_group_whatever_is_asked(g: Grouping, group: int) -> int:
     """The group that it costs least to merge a group with; −1 if it is the only one."""
     return best_group(g, query_of(g, group), False)
 
 
-@inner
+@allocating
 def query_of(g: Grouping, group: int) -> Query:
     groups = g.groups
     lo, hi, size, loss = groups.lo[group], groups.hi[group], float(groups.sizes[group]), groups.losses[group]
     return Query(lo, hi, size, loss, np.inf, group, NOBODY)
 
 
-@inner
+@allocating
 def best_group(g: Grouping, query: Query, by_rules: bool) -> int:
     """The group that it costs least to join; −1: none. `by_rules`: of those that the rules allow."""
     tree, costs = g.tree, g.costs
@@ -117,7 +117,7 @@ def best_group(g: Grouping, query: Query, by_rules: bool) -> int:
     return chosen
 
 
-@inner
+@allocating
 def best_cover(g: Grouping, record: int, but: int, by_rules: bool) -> int:
     """The group with the least loss per record of those that cover a record; −1: none.
 
@@ -167,7 +167,7 @@ def best_cover(g: Grouping, record: int, but: int, by_rules: bool) -> int:
     return chosen
 
 
-@inner
+@allocating
 def near_groups(g: Grouping, group: int, largest: float, found: Longs, values: Floats) -> int:
     """The groups that a group would merge with at the least loss, nearest first; how many.
 

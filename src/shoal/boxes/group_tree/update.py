@@ -22,7 +22,7 @@ from shoal.boxes.group_tree.build import build_subtree, copy_group, new_leaf, ne
 from shoal.boxes.group_tree.catalog import ON, PATIENCE, STALE, catalog_groups, refile
 from shoal.boxes.group_tree.divide import BY_MIDDLE, BY_NUMBER, side_of
 from shoal.boxes.grouping import FAN, Grouping, GroupTree
-from shoal.compiling import ZERO, inner
+from shoal.compiling import ZERO, allocating, inner
 
 Ints = NDArray[np.int32]
 
@@ -148,7 +148,7 @@ def leaf_where_none_is(g: Grouping, group: int) -> int:
     return new_leaf(tree, node, slot)
 
 
-@inner
+@allocating
 def halve(g: Grouping, leaf: int) -> None:
     """A full leaf becomes a node with two, cut where its boxes lie furthest apart, by their middles.
 
@@ -198,7 +198,7 @@ def halve(g: Grouping, leaf: int) -> None:
         summarize(g, number, half + ZERO)
 
 
-@inner
+@allocating
 def take_out(g: Grouping, leaf: int, slot: int) -> None:
     """A group goes. Its leaf goes with its last group, a node with its last child."""
     tree = g.tree
@@ -228,7 +228,7 @@ def take_out(g: Grouping, leaf: int, slot: int) -> None:
     count_change(tree, node)
 
 
-@inner
+@allocating
 def drop_child(tree: GroupTree, node: int, part: int) -> None:
     """The last child takes the place of one that is no more."""
     last = tree.nodes[node].count - 1
@@ -315,7 +315,7 @@ def rebuild_after(g: Grouping, searches: int) -> None:
             catalog_groups(g)
 
 
-@inner
+@allocating
 def rebuild(g: Grouping) -> None:
     """All that is below the stale node is made anew, and what is kept of it: not all its groups may be updated yet."""
     tree = g.tree

@@ -9,7 +9,7 @@ from shoal.boxes.costs.kernels import cell_cost, surely_above
 from shoal.boxes.grouping import FAN
 from shoal.boxes.record_tree.build import RecordTree
 from shoal.boxes.stack import WAITING, push_ordered
-from shoal.compiling import inner
+from shoal.compiling import allocating
 from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
@@ -34,7 +34,7 @@ def no_penalty() -> LabelPenalty:
     return label_penalty(np.zeros(1, np.int32), 0.0)
 
 
-@inner
+@allocating
 def nearest(tree: RecordTree, lo: Ints, hi: Ints, weight: float, least: float, labels: LabelPenalty) -> int:
     """The free record for which `weight · cost − own` is smallest, plus the penalty if its label is not favoured.
 
@@ -88,7 +88,7 @@ def nearest(tree: RecordTree, lo: Ints, hi: Ints, weight: float, least: float, l
     return chosen
 
 
-@inner
+@allocating
 def furthest(tree: RecordTree, record: int, weight: float) -> int:
     """The free record for which `weight · cost(both) − own` is largest; −1 if none is free."""
     costs, codes, own, entries, tree_nodes = tree.costs, tree.codes, tree.own, tree.entries, tree.nodes

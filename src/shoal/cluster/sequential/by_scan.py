@@ -26,7 +26,7 @@ from shoal.boxes.geometry import without_gaps
 from shoal.boxes.grouping import Members
 from shoal.boxes.members import box_without, members_of, move
 from shoal.cluster import Task
-from shoal.compiling import inlined, inner, kernel
+from shoal.compiling import allocating, inlined, inner, kernel
 from shoal.compiling.structs import Struct, struct
 from shoal.errors import ParameterError
 from shoal.privacy.counts import count_all, join, leave, may_join, may_leave
@@ -250,7 +250,7 @@ def move_some(scan: Scan, start: int, end: int, least: int) -> None:
         join(rules, record, there)
 
 
-@inner
+@allocating
 def join_each(scan: Scan, record: int, joined: Floats) -> None:
     """T of each other group if it took in the record, into `joined`; infinite where there is no group."""
     objective, lo, hi, sizes, counts = scan.objective, scan.lo, scan.hi, scan.sizes, scan.counts

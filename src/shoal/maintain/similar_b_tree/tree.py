@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import row_type
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, inner, kernel
 from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
@@ -183,7 +183,7 @@ def partner(tree: Tree, node: int) -> int:
     return full if full >= 0 else nearest
 
 
-@inner
+@allocating
 def merge(tree: Tree, node: int, other: int) -> None:
     leaves = tree.leaves[node, : tree.sizes[node]].copy()
     drop(tree, node)
@@ -250,7 +250,7 @@ def begin(tree: Tree, order: Ints, ends: Longs, numbers: Ints) -> None:
             merge_with_nearest(tree, node)
 
 
-@inner
+@allocating
 def sort_by_distance(tree: Tree, records: Ints, keys: Floats) -> None:
     points, weights = tree.points, tree.weights
     centre = np.zeros(len(weights))

@@ -15,7 +15,7 @@ from shoal.boxes.changes import has_what_is_asked
 from shoal.boxes.group_tree.search import near_groups
 from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
-from shoal.compiling import ZERO, inner, kernel
+from shoal.compiling import ZERO, allocating, kernel
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, chance_of, draw
 from shoal.optimize.refine.pool import build_groups, hopeless, search
 from shoal.optimize.refine.regroup import MOST, MOST_RECORDS, gather, keep_numbers, relabel, scatter
@@ -35,7 +35,7 @@ def make_more(g: Grouping, memory: SearchMemory, groups: Ints) -> float:
     return gained
 
 
-@inner
+@allocating
 def try_making_one_more(g: Grouping, memory: SearchMemory, group: int) -> float:
     found = np.empty(LOOKED_AT, np.int64)
     count, size, before = enough_for_one_more(g, group, found)
@@ -58,7 +58,7 @@ def try_making_one_more(g: Grouping, memory: SearchMemory, group: int) -> float:
     return before - after
 
 
-@inner
+@allocating
 def enough_for_one_more(g: Grouping, group: int, found: Longs) -> tuple[int, int, float]:
     """A group and neighbours that have more than k, into `found`: how many groups, how many records, their loss.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.arrays import grow, row_type
-from shoal.compiling import ZERO, inner
+from shoal.compiling import ZERO, allocating, inner
 from shoal.compiling.structs import Struct, struct
 
 Longs = NDArray[np.int64]
@@ -54,7 +54,7 @@ def note_change(memory: SearchMemory, group: int) -> None:
     memory.changed[group] = memory.state[0].clock
 
 
-@inner
+@allocating
 def chance_of(memory: SearchMemory, turn: int) -> Chance:
     """Chance for one pool, the same for the same seed. Turn 0: the next; other turns leave the memory as it is."""
     state, chance = memory.state[0], np.empty(1, np.uint64)

@@ -18,7 +18,7 @@ from shoal.boxes.group_tree.search import best_group_for_record
 from shoal.boxes.group_tree.update import rebuild_after, rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import box_without, move, records_of
-from shoal.compiling import ZERO, constant, inner, kernel
+from shoal.compiling import ZERO, allocating, constant, inner, kernel
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, note_change
 from shoal.privacy.counts import join, leave, may_join, may_leave
 from shoal.workers import side_by_side
@@ -136,7 +136,7 @@ def saved_by_leaving(g: Grouping, record: int, least: int, lo: Ints, hi: Ints) -
     return size * groups.losses[here] - (size - 1) * box_cost(g.costs, lo, hi)
 
 
-@inner
+@allocating
 def go(g: Grouping, memory: SearchMemory, record: int, there: int, saved: float, lo: Ints, hi: Ints) -> float:
     """A record leaves its group, which has the box `lo` to `hi` then, for another; by how much the loss falls."""
     groups, members, here = g.groups, g.members, g.members.labels[record] + ZERO
@@ -163,7 +163,7 @@ def go(g: Grouping, memory: SearchMemory, record: int, there: int, saved: float,
     return saved - (groups.sizes[there] * groups.losses[there] - before)
 
 
-@inner
+@allocating
 def try_move(g: Grouping, memory: SearchMemory, record: int) -> float:
     """A record goes where it costs less than it saves by going."""
     lo, hi = np.empty(g.codes.shape[1], np.int32), np.empty(g.codes.shape[1], np.int32)
@@ -254,7 +254,7 @@ def others_for(g: Grouping, records: Ints, group: int, targets: Ints) -> float:
     return together_cost(g, records, targets)
 
 
-@inner
+@allocating
 def try_dissolving(g: Grouping, memory: SearchMemory, group: int) -> float:
     """All records of a group go to others, if that costs less than the group does."""
     saved, records = g.groups.sizes[group] * g.groups.losses[group], records_of(g, group)
@@ -286,7 +286,7 @@ def dissolve(g: Grouping, memory: SearchMemory, group: int, records: Ints, targe
         note_change(memory, targets[i] + ZERO)
 
 
-@inner
+@allocating
 def try_loosening(g: Grouping, memory: SearchMemory, group: int) -> float:
     """Each record of a group goes where it costs less than it saves; then all that are left, if that does."""
     if g.groups.sizes[group] == 0:
@@ -297,7 +297,7 @@ def try_loosening(g: Grouping, memory: SearchMemory, group: int) -> float:
     return gained + try_dissolving(g, memory, group)
 
 
-@inner
+@allocating
 def together_cost(g: Grouping, records: Ints, targets: Ints) -> float:
     """What it adds to the loss if each record joins its group."""
     groups, codes = g.groups, g.codes

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs import CostTables
 from shoal.boxes.costs.kernels import WIDE, cell_cost, surely_above
 from shoal.boxes.grouping import Grouping
-from shoal.compiling import ZERO, inner
+from shoal.compiling import ZERO, allocating, inner
 from shoal.compiling.structs import Struct, struct_in_kernels
 from shoal.optimize.refine.memory import LEAST_GAIN
 from shoal.privacy.counts import holds, join, leave, may_join, may_leave
@@ -57,7 +57,7 @@ class Pool(Struct):
     costs: Floats  # (columns, ranks, ranks): what it costs to reach from one to another
 
 
-@inner
+@allocating
 def new_pool(costs: CostTables, codes: Ints, crowd: Crowd) -> Pool:
     """A pool of these records, given the codes of all."""
     records = crowd.records
@@ -84,7 +84,7 @@ def new_pool(costs: CostTables, codes: Ints, crowd: Crowd) -> Pool:
     return Pool(crowd, ranks, tables)
 
 
-@inner
+@allocating
 def differing_columns(costs: CostTables, codes: Ints, records: Longs) -> tuple[Longs, float]:
     """The columns in which records differ (the last one, if there is none), and what each loses in the others."""
     differing, count, alike = np.empty(codes.shape[1], np.int64), 0, 0.0
@@ -103,7 +103,7 @@ def differing_columns(costs: CostTables, codes: Ints, records: Longs) -> tuple[L
     return differing[:count], alike
 
 
-@inner
+@allocating
 def in_order(numbers: Ints) -> Longs:
     """Where the numbers are, the smallest number first."""
     if len(numbers) > FEW:
@@ -153,7 +153,7 @@ class Extremes(Struct):
     changed: Longs  # when a group last was; moments are numbered
 
 
-@inner
+@allocating
 def new_extremes(n_groups: int, columns: int) -> Extremes:
     return Extremes(
         np.empty((n_groups, columns), np.uint32),
@@ -203,7 +203,7 @@ def survey(pool: Pool, labels: Longs, group: int, extremes: Extremes) -> None:
     extremes.losses[group] = box_cost(costs, low, high) if size > 0 else 0.0
 
 
-@inner
+@allocating
 def search(g: Grouping, pool: Pool, labels: Longs, n_groups: int, best: float) -> float:
     """Move and swap until nothing helps; the loss of all groups then. `labels`, and what is counted, follow.
 
@@ -375,7 +375,7 @@ def may_swap(g: Grouping, pool: Pool, labels: Longs, i: int, other: int) -> bool
     return fine
 
 
-@inner
+@allocating
 def build_groups(pool: Pool, k: int, first: int, labels: Longs) -> tuple[int, float]:
     """Groups from nothing, k records each, whoever is left where it costs least: how many, and what they lose.
 

@@ -11,7 +11,7 @@ from shoal.boxes.group_tree.search import near_groups
 from shoal.boxes.group_tree.update import add_group, update_group
 from shoal.boxes.grouping import Grouping
 from shoal.boxes.members import put_in, take_out
-from shoal.compiling import ZERO, inner
+from shoal.compiling import ZERO, allocating, inner
 from shoal.optimize.refine.memory import LEAST_GAIN, Chance, SearchMemory, chance_of, draw, note_change
 from shoal.optimize.refine.pool import Crowd, Pool, build_groups, hopeless, new_pool, search
 from shoal.privacy.counts import holds, join, leave
@@ -23,7 +23,7 @@ SMALL_POOL = 40  # records
 MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
 
 
-@inner
+@allocating
 def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int) -> float:
     """A group and its neighbours, partitioned anew."""
     found = np.empty(neighbours, np.int64)
@@ -60,7 +60,7 @@ def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> 
     return count, size
 
 
-@inner
+@allocating
 def partition_anew(g: Grouping, pool: Pool, labels: Longs, rebuilds: int, chance: Chance) -> tuple[float, int]:
     """The best that was found, into `labels`: its loss, and how many groups there are (some may be empty)."""
     size, before_count, old = len(labels), pool.crowd.n_groups, labels.copy()
@@ -96,7 +96,7 @@ def loss_of(g: Grouping, pool: Pool) -> float:
     return loss
 
 
-@inner
+@allocating
 def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, float]:
     """The neighbours that make a pool with a group, into `found`: how many groups, how many records, their loss."""
     sizes, losses = g.groups.sizes, g.groups.losses
@@ -116,7 +116,7 @@ def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, floa
     return count, size, before
 
 
-@inner
+@allocating
 def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) -> None:
     """A group that lacks something, and neighbours that together have enough for as many groups as they are."""
     sizes, k = g.groups.sizes, g.k
@@ -156,14 +156,14 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
         scatter(g, memory, pool.crowd, old, best, max(count, size // k))
 
 
-@inner
+@allocating
 def gather(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Pool, Longs]:
     """The pool of a group and its neighbours, of so many records, and who is in which group."""
     crowd, labels = crowd_of(g, group, neighbours, size)
     return new_pool(g.costs, g.codes, crowd), labels
 
 
-@inner
+@allocating
 def crowd_of(g: Grouping, group: int, neighbours: Longs, size: int) -> tuple[Crowd, Longs]:
     """The records of a group and its neighbours; groups to come get numbers that are not in use, −1 if none is left."""
     count = ZERO + 1 + len(neighbours)
@@ -210,7 +210,7 @@ def recount(g: Grouping, pool: Pool, old: Longs, new: Longs) -> None:
                 join(g.rules, pool.crowd.records[i], pool.crowd.ids[new[i]])
 
 
-@inner
+@allocating
 def keep_numbers(old: Longs, n_groups: int, new: Longs, parts: int) -> None:
     """New groups take the numbers of those that they share most records with: who stays together is not renamed."""
     most = max(n_groups, parts)
@@ -235,7 +235,7 @@ def keep_numbers(old: Longs, n_groups: int, new: Longs, parts: int) -> None:
         new[i] = names[new[i]]
 
 
-@inner
+@allocating
 def scatter(g: Grouping, memory: SearchMemory, crowd: Crowd, old: Longs, labels: Longs, n_groups: int) -> None:
     """The groups become what the labels say. (What is counted has followed already.)"""
     groups, codes = g.groups, g.codes
