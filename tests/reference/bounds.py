@@ -16,15 +16,17 @@ def neighbour_cost(pairs: Pairs, r: int, k: int) -> float:
     return others[k - 2] if k > 1 else pairs[r][r]
 
 
-def company_cost(pairs: Pairs, r: int, k: int, least: Sequence[float], own_weight: float) -> float:
-    """The smallest v − y over all sets of k − 1 others: for each v, those with the largest `least` that it lets in."""
-    reached = {s: max(least[r], least[s], pairs[r][s]) for s in range(len(least)) if s != r}
-    found = []
-    for v in set(reached.values()):
-        company = sorted((least[s] for s, at in reached.items() if at <= v), reverse=True)[: k - 1]
-        if len(company) == k - 1:
-            found.append(v - own_weight * least[r] - (1 - own_weight) * sum(company) / (k - 1))
-    return min(found)
+def company_cost(
+    records: Sequence[Record], r: int, k: int, least: Sequence[float], own_weight: float, cost: Cost
+) -> float:
+    """The smallest c − y over all sets of k − 1 others: c, the box around them and r; y, what they need at least."""
+    others = [s for s in range(len(records)) if s != r]
+    return min(
+        loss([records[r], *(records[s] for s in company)], cost)
+        - own_weight * least[r]
+        - (1 - own_weight) * sum(least[s] for s in company) / (k - 1)
+        for company in itertools.combinations(others, k - 1)
+    )
 
 
 def partitions(records: Sequence[int], k: int) -> Iterator[list[list[int]]]:

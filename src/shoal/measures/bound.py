@@ -9,7 +9,7 @@ from shoal.boxes.costs import cost_tables
 from shoal.records.encode import Records
 
 OWN_WEIGHT = 0.2  # any number from 0 to 1 gives a bound; from here down it hardly grows, and takes longer
-MOST_COMPANY = 2_000_000  # different records, times k: beyond, looking for company is not worth its time
+MOST_COMPANY = 2_000_000  # different records, times k: beyond, looking at boxes and company is not worth its time
 
 
 def least_loss(records: Records, k: int, withheld: int = 0) -> float:
@@ -21,8 +21,10 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     loses c of its own group for each record, and c grows with the box (`boxes/costs.py`: for hierarchies and missing
     values, too).
 
-    *Neighbours.* Beside r its group G has k − 1 others at least, and the box of G contains the box around r and any of
-    them. So c(G) ≥ m(r), the (k − 1)-th smallest d(r, s) over all other records s: Σ m(r) is a bound.
+    *Boxes.* Beside r its group G has k − 1 others at least, and the box of G contains the box around r and any k − 1 of
+    them. So c(G) ≥ m(r), the least cost of a box around r and k − 1 other records: Σ m(r) is a bound. Where that takes
+    too long to find, m(r) is something between it and the (k − 1)-th smallest d(r, s) over all other records s, which
+    is never above it: the box contains the one around r and any of them.
 
     *Company.* A record in a thin place makes those who share its group lose more than their own m. Choose k − 1 others
     S of r's group at random, and let y = w · m(r) + (1 − w) · mean of m over S. The expected y, added up over the
@@ -31,9 +33,10 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
 
         |G| · c(G) = Σ m(r) + Σ (c(G) − expected y) ≥ Σ m(r) + Σ min (c(G) − y)
 
-    with the minimum over all S. All members of S are in G, so c(G) is at least v(S), the largest of m(r), and of
-    d(r, s) and m(s) for s in S. Let a(r) be the smallest v(S) − y over any k − 1 other records S of the table; it is
-    never below 0. Σ m(r) + a(r) is a bound, whatever w is.
+    with the minimum over all S. All members of S are in G, so c(G) is at least the cost of the box around r and S. Let
+    a(r) be the smallest such cost less y, over any k − 1 other records S of the table: it is never below 0, as the cost
+    is at least m(r), and m of each in S. Where that takes too long to find, a(r) is something between 0 and it.
+    Σ m(r) + a(r) is a bound, whatever w is.
 
     *Withholding.* A group of records that are kept has k members, all of this table: it loses Σ m(r) + a(r) over its
     members, with m and a over the whole table, which are not above those over the records kept. A withheld record loses
@@ -44,14 +47,17 @@ def least_loss(records: Records, k: int, withheld: int = 0) -> float:
     Whatever else is asked of groups leaves fewer partitions, and the bound holds. Where k counts people it holds as
     well: k people have k records at least. Unweighted, as Total-IL is. Rounding is all that could lift it above a loss.
     """
-    from shoal.boxes.record_tree.bounds import company_costs, neighbour_costs  # loads Numba
+    from shoal.boxes.record_tree.bounds import neighbour_costs  # loads Numba
     from shoal.boxes.record_tree.build import record_tree
+    from shoal.boxes.record_tree.company import company_costs
 
     points, counts = np.unique(records.codes, axis=0, return_counts=True)
     costs = cost_tables(records.books, "il", weighted=False)
     tree = record_tree(np.ascontiguousarray(points), np.zeros(len(points)), costs, far=False)
     least = neighbour_costs(tree, counts, k)
     if k > 1 and len(points) * k <= MOST_COMPANY:
+        boxes = company_costs(tree, counts, k, np.zeros(len(points)), 1.0)  # the cost of the box alone
+        least = np.maximum(least, boxes)
         least = least + company_costs(tree, counts, k, least, OWN_WEIGHT)
     bound = float(counts @ least)
     return bound - _most(least - costs.full, counts, withheld) if withheld else bound
