@@ -145,6 +145,27 @@ def test_no_partition_loses_less(made: MadeTable, k: int, again: bool) -> None:
 
 
 @settings(max_examples=60)
+@given(made=tables(min_rows=6, max_rows=14), k=st.integers(2, 4))
+def test_no_partition_of_more_records_loses_less(made: MadeTable, k: int) -> None:
+    records = encode(made.table, made.schema)
+    best = plain.best_loss_by_program(rows_of(records), k, cost_of(cost_tables(records.books, "il", weighted=False)))
+    assert least_loss(records, k) <= best * (1 + 1e-6) + 1e-6  # the solver rounds
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_no_partition_of_some_of_adult_loses_less(k: int) -> None:
+    """And the two ways to the best agree, where both can be had."""
+    schema = shoal.datasets.adult_schema()
+    for first in range(0, 300, 30):
+        records = encode(shoal.datasets.adult("test").slice(first, 16), schema)
+        cost = cost_of(cost_tables(records.books, "il", weighted=False))
+        best = plain.best_loss_by_program(rows_of(records), k, cost)
+        assert 0 < least_loss(records, k) <= best * (1 + 1e-6)
+        some = rows_of(records)[:8]
+        assert plain.best_loss_by_program(some, k, cost) == pytest.approx(plain.best_loss(some, k, cost))
+
+
+@settings(max_examples=60)
 @given(made=tables(max_rows=30), k=st.integers(2, 5))
 def test_no_method_loses_less(made: MadeTable, k: int) -> None:
     k = min(k, made.rows)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from scipy.optimize import LinearConstraint, milp
+
 from tests.reference.clustering import Cost, Record, loss
 
 Pairs = Sequence[Sequence[float]]  # the cost of the box around each two records; of each alone, in the diagonal
@@ -47,3 +50,17 @@ def best_loss(records: Sequence[Record], k: int, cost: Cost) -> float:
         sum(len(group) * loss([records[i] for i in group], cost) for group in groups)
         for groups in partitions(range(len(records)), k)
     )
+
+
+def best_loss_by_program(records: Sequence[Record], k: int, cost: Cost) -> float:
+    """The same by an integer program: which groups there are, such that each record is in one.
+
+    Groups of k to 2k − 1 are enough: a larger one in two parts loses no more.
+    """
+    sizes = range(k, min(2 * k, len(records) + 1))
+    groups = [group for size in sizes for group in itertools.combinations(range(len(records)), size)]
+    losses = [len(group) * loss([records[i] for i in group], cost) for group in groups]
+    inside = np.array([[i in group for group in groups] for i in range(len(records))], float)
+    found = milp(losses, constraints=LinearConstraint(inside, 1, 1), integrality=np.ones(len(groups)), bounds=(0, 1))
+    assert found.success, found.message
+    return float(found.fun)

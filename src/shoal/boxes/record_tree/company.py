@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.boxes.costs.kernels import cell_cost
 from shoal.boxes.heap import HEAP, pop, push
 from shoal.boxes.record_tree.build import RecordTree
-from shoal.compiling import inner, kernel
+from shoal.compiling import allocating, inner, kernel
 from shoal.compiling.structs import Struct, struct
 
 Ints = NDArray[np.int32]
@@ -175,7 +175,7 @@ def look_for_company(company: Company, some: Longs, found: Floats) -> None:
         found[point] = max(0.0, best)  # never below, but for rounding
 
 
-@inner
+@allocating
 def grown(company: Company, point: int, level: int, i: int, now: float, best: float) -> tuple[int, int, float]:
     """The box of a level takes in the i-th of its points: the next level. `now`: the bound of sets that have both.
 
@@ -230,7 +230,7 @@ def bounded(company: Company, point: int, level: int, n: int, within: int) -> No
             bounds[level, i] = reach[level, i] - own_weight * own - (1.0 - own_weight) * among / (k - 1)
 
 
-@inner
+@allocating
 def deeper(company: Company, point: int, i: int, now: float, best: float, effort: int) -> tuple[float, int]:
     """The least of all sets whose furthest is the i-th point met, or `best` if that is less; the effort left.
 
