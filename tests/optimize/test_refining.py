@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from shoal.cluster import METHODS, cluster
 from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
 from shoal.optimize.refine.excess import make_more
-from shoal.optimize.refine.refiner import EFFORTS, Refiner
+from shoal.optimize.refine.refiner import EFFORTS, Effort, Refiner, Sweep
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT
 from shoal.optimize.refine.upkeep import Upkeep
 from shoal.partition import Partition
@@ -33,6 +34,7 @@ from tests.support.costs import cell_cost
 from tests.support.group_trees import check as check_tree
 from tests.support.pools import build_in, near_in, search_in
 from tests.support.rules import asked_of
+from tests.support.side_by_side import divided
 from tests.support.tables import MadeTable, tables
 
 STEPS = {"move": MOVE, "dissolve": DISSOLVE, "split": SPLIT, "pool": POOL, "loosen": LOOSEN}
@@ -136,6 +138,59 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
             count_all(fresh, g.members.labels)
             assert np.array_equal(fresh.counts.people, g.rules.counts.people)
             assert np.array_equal(fresh.counts.sizes, g.rules.counts.sizes)
+
+
+@pytest.mark.parametrize("rules", ["", "l"])
+@given(
+    made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), tolerance=st.sampled_from([0.01, 0.2]), data=st.data()
+)
+@settings(max_examples=40)
+def test_a_pool_loses_no_more_than_it_may(
+    rules: str, made: MadeTable, k: int, tolerance: float, data: st.DataObject
+) -> None:
+    records, privacy = asked_of(made, k, rules)
+    if k > len(records) or not privacy.facts_of(np.zeros(len(records), np.int32), 1).holds(k).all():
+        return
+    labels = cluster(records, k, privacy.rules, seed=1).labels  # there is little left to gain
+    refiner = Refiner.of(records.codes, labels, cost_tables(records.books, "il"), privacy, 1)
+    with divided(data.draw(st.sampled_from([1, 2]))) if data.draw(st.booleans()) else nullcontext():
+        for _ in range(4):
+            group, before = data.draw(st.sampled_from(refiner.alive().tolist())), refiner.loss()
+            gained = refiner.try_all(POOL, np.array([group]), 2, tolerance=tolerance)
+            assert refiner.loss() == pytest.approx(before - gained, abs=1e-6)
+            assert refiner.loss() <= (1 + tolerance) * before + 1e-9
+            assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
+            check_tree(refiner.grouping)
+
+
+def test_what_is_tolerated_is_made_up_for() -> None:
+    """Groups of which no pool gains anything end better by losing a little at first. Told is the best there was."""
+    records = adult_records(3_000)
+    costs, privacy = cost_tables(records.books, "il"), Privacy.only_k(5, len(records))
+    settled = Refiner.of(records.codes, cluster(records, 5, method="mondrian").labels, costs, privacy, 1)
+    settled.run(Effort((Sweep(35, 8),) * 15))
+
+    def ends(*sweeps: Sweep) -> tuple[float, float]:
+        """What is told, and what the refiner ends with."""
+        refiner = Refiner.of(records.codes, settled.labels, costs, privacy, 1)
+        told = refiner.run(Effort(sweeps))
+        return Refiner.of(records.codes, told, costs, privacy, 1).loss(), refiner.loss()
+
+    told, end = ends(*[Sweep(35, 4, share) for share in (0.03, 0.02, 0.015, 0.01, 0.007, 0.005, 0.003)], Sweep(35, 4))
+    assert told == pytest.approx(end)
+    assert told < 0.996 * settled.loss()
+    told, end = ends(Sweep(35, 1, 0.5))
+    assert told == pytest.approx(settled.loss())
+    assert end > told
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_where_nothing_is_lost_it_ends(effort: str) -> None:
+    records = encode(*TABLES["all equal"](300))
+    partition = cluster(records, 4, method="shoal", seed=1, options={"effort": effort})
+    assert total_loss(partition, records.books) == 0
+    large = encode(*TABLES["all equal"](6_000))
+    assert total_loss(cluster(large, 4, method="shoal", seed=1, options={"effort": effort}), large.books) == 0
 
 
 @given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 3), data=st.data())

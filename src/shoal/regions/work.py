@@ -72,9 +72,9 @@ def refined(
 
     Guarantee: the loss has not risen, and every group has what is asked, given that it had.
     """
-    from shoal.optimize.refine.refiner import EFFORTS, Effort, Refiner  # loads Numba
+    from shoal.optimize.refine.refiner import EFFORTS, POOL_RECORDS, Effort, Refiner, Sweep  # loads Numba
 
-    effort = Effort(sweeps=1, rebuilds=8, least=1.0) if asked.effort == "thorough" else EFFORTS["fast"]
+    effort = Effort((Sweep(POOL_RECORDS, 8),)) if asked.effort == "thorough" else EFFORTS["fast"]
     groups, made = without_gaps(labels), 0
     found = np.empty(len(groups), np.int32)
     pieces = -(-len(groups) // most)
@@ -84,8 +84,7 @@ def refined(
         some = in_order(records, inside)
         seed = asked.chance(*place, number)
         refiner = Refiner.of(some.codes, without_gaps(groups[inside]), costs, asked.privacy_of(some), seed)
-        refiner.run(effort)
-        found[inside] = without_gaps(refiner.labels) + made
+        found[inside] = without_gaps(refiner.run(effort)) + made
         made = int(found[inside].max()) + 1
     return found
 

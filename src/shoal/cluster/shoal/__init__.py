@@ -3,8 +3,9 @@
 The starts are in `starts.py`, the search is refining (`optimize/refine/`): moves, swaps, dissolving, splitting and
 pools, as long as it is worth it.
 
-A large table has one start, in near-linear time. A small one has several, the other methods' among them: each is
-refined by one sweep, and the best two to the end. So on such a table it never loses more than any of its starts.
+A large table has one start, in near-linear time, and straight cuts beside it where they lose little more without being
+refined at all. A small one has several, the other methods' among them: each is refined by one sweep, and the best two
+to the end. So on such a table it never loses more than any of its starts.
 Where records have no near neighbours (`neighbourhood.py`), trees are of no use: there is one start, in parts.
 
 With rules, or where people are counted, what a start lacks of what is asked is mended (`repair.py`), and refined under
@@ -51,19 +52,35 @@ def run(task: Task, *, effort: str = DEFAULT_EFFORT, max_seconds: float | None =
         return best_of_several(task, effort, over)
     order = starts.neighbours_together(task)
     near = starts.in_order(task, order)
-    found = starts.of_many(near, effort, over)
-    if not task.privacy.asks_more:
-        found = refined(near, found, effort, over)
-    labels = np.empty_like(found)
-    labels[order] = found
-    return refined(task, starts.as_asked(task, labels), effort, over) if task.privacy.asks_more else labels
+
+    def to_the_end(start: Ints) -> Ints:
+        """Refined, and the records as they were in the table."""
+        found = start if task.privacy.asks_more else refined(near, start, effort, over)
+        labels = np.empty_like(found)
+        labels[order] = found
+        return refined(task, starts.as_asked(task, labels), effort, over) if task.privacy.asks_more else labels
+
+    best = to_the_end(starts.of_many(near, effort, over))
+    if effort in (ROUGH, "fast"):
+        return best
+    least = loss_of(task, best)
+    for start in starts.cut_straight(near, least, over):
+        labels = to_the_end(start)
+        loss = loss_of(task, labels)
+        if loss < least:
+            best, least = labels, loss
+    return best
+
+
+def loss_of(task: Task, labels: Ints) -> float:
+    return ThroughTree(task).total(without_gaps(labels))
 
 
 def best_of_several(task: Task, effort: str, over: Over) -> Ints:
     """From its own start or from what another method makes, whichever ends with the least loss; the first of equals."""
 
     def loss(labels: Ints) -> float:
-        return ThroughTree(task).total(without_gaps(labels))
+        return loss_of(task, labels)
 
     first = starts.as_asked(task, starts.own(task, effort, over))
     tried = [refined(task, first, "fast", over)]

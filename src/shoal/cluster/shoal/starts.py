@@ -1,11 +1,12 @@
 """What the method `shoal` refines: the groups that it makes itself, and those of other methods (docs/method.md).
 
 Where k is small the start is agglomerative clustering: the closest are merged first, and pairs and triples that are
-found so lose least. Where it is larger that takes longer than it is worth (but for effort `thorough`), and the start is
-that of sequential clustering with other first groups: those that k-member makes for half of k. Records move to the
-group where the loss falls most (with effort `thorough` again and again, and groups above 1.5 k are split at random in
-between), and what is below k in the end is merged, the closest first. Random first groups, as in the paper, take many
-times as long to find their groups, and pairs twice as long.
+found so lose least. Equal records are together before it begins. Where k is larger that takes longer than it is worth
+(but for effort `thorough`, and where many records are equal), and the start is that of sequential clustering with other
+first groups: those that k-member makes for half of k. Records move to the group where the loss falls most (with effort
+`thorough` again and again, and groups above 1.5 k are split at random in between), and what is below k in the end is
+merged, the closest first. Random first groups, as in the paper, take many times as long to find their groups, and pairs
+twice as long.
 
 Records, and with them groups, are numbered so that neighbours are together (`neighbours_together`): whoever asks a tree
 after a neighbour finds most of the way still in the processor's cache. Among a million records that halves the time.
@@ -15,7 +16,7 @@ before the next. Groups of 100 that are made of good groups of 25 lose a tenth l
 
 No start is the best on every table: pairs are closest where the closest merge first, and where no record has a near
 neighbour straight cuts lose least. Where to end is decided by where to begin, so a table that is small begins in
-several ways.
+several ways, and a large one with straight cuts as well, where those are not far behind (`cut_straight`).
 
 Guarantee: every start has what is asked.
 """
@@ -49,9 +50,13 @@ PASSES = {ROUGH: 1, "fast": 1, "balanced": 1, "thorough": 20}
 SPLIT_SHARE = 1.5
 GROWTH = 4  # from one size of groups to the next
 PAIRS = 2  # records, of which the closest are found best by merging the closest
-CLOSEST_FIRST = 5  # k up to which that is the best start, and takes no longer than another
+CLOSEST_FIRST = 5  # k up to which that is the best start, and takes no longer than another; or
+EQUAL_FIRST = 19  # where many records are equal, since those need not be looked for; and
+MANY_EQUAL = 0.8  # so many groups they make at most, for every record
 BLOCK = 250_000  # records that have a start of their own, at least, where there are more than twice as many
 SMALLEST = 5  # groups that are worth refining on the way
+RIVAL = 1.35  # how much more straight cuts may lose than what has been refined, to be refined as well
+FAR_BEHIND = 1.5  # where Mondrian's lose more than that, Hilbert's will not be nearer
 
 
 def neighbours_together(task: Task) -> NDArray[np.int64]:
@@ -93,9 +98,23 @@ def of_many(task: Task, effort: str, over: Over) -> Ints:
 
 
 def _of_one_block(task: Task, effort: str, over: Over) -> Ints:
-    if task.k <= CLOSEST_FIRST or effort == "thorough":
-        return _merged(task, np.arange(len(task.codes), dtype=np.int32))
-    return own(task, effort, over)
+    if task.k > EQUAL_FIRST and effort != "thorough":
+        return own(task, effort, over)
+    equal = equal_together(task.codes, task.k)
+    closest_first = task.k <= CLOSEST_FIRST or effort == "thorough" or equal.max() + 1 <= MANY_EQUAL * len(equal)
+    return _merged(task, equal) if closest_first else own(task, effort, over)
+
+
+def equal_together(codes: Ints, k: int) -> Ints:
+    """Groups of equal records, k in each as long as there are so many: nobody is closer to them."""
+    order = np.lexsort(codes.T)
+    others = np.ones(len(codes), bool)  # than the one before
+    others[1:] = (codes[order[1:]] != codes[order[:-1]]).any(axis=1)
+    firsts = np.flatnonzero(others)
+    place = np.arange(len(codes)) - firsts[np.cumsum(others) - 1]
+    labels = np.empty(len(codes), np.int32)
+    labels[order] = np.cumsum(place % k == 0) - 1
+    return by_first_record(labels)
 
 
 def own(task: Task, effort: str, over: Over) -> Ints:
@@ -120,6 +139,26 @@ def of_others(task: Task, over: Over) -> Iterator[Ints]:
         yield as_asked(task, method(task))
 
 
+def cut_straight(task: Task, loss: float, over: Over) -> Iterator[Ints]:
+    """Straight cuts that may end with less than this loss if they are refined. To ask costs next to nothing.
+
+    Where columns have little to do with each other no start is near the best groups, and where to end is a matter of
+    their sizes: straight cuts leave few groups above k. On Adult or the census they lose twice as much.
+    """
+    methods: list[Callable[[Task], Ints]] = [mondrian.run]
+    if task.codes.shape[1] <= hilbert.MOST_COLUMNS:
+        methods.append(hilbert.run)
+    for method in methods:
+        if over():
+            return
+        labels = by_first_record(method(task))
+        theirs = ThroughTree(task).total(labels)
+        if theirs <= RIVAL * loss:
+            yield labels
+        if theirs > FAR_BEHIND * loss:
+            return
+
+
 def closest(task: Task) -> Ints:
     """The start for records without near neighbours: of those that are soon made the one that loses least.
 
@@ -137,8 +176,7 @@ def refined(task: Task, labels: Ints, effort: str, over: Over) -> Ints:
     seed = int(task.rng.integers(2**62))
     refiner = Refiner.of(task.codes, labels, task.costs, task.privacy, seed)
     refiner.compile()
-    refiner.run(ALL_EFFORTS[effort], task.progress, over)
-    return refiner.labels
+    return refiner.run(ALL_EFFORTS[effort], task.progress, over)
 
 
 def sizes_on_the_way(k: int) -> list[int]:

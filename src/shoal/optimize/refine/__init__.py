@@ -14,5 +14,9 @@ that is made from nothing. The loss may rise, but less than where the group is d
 A pool that gave nothing is not tried again before one of its groups has changed; then there is less to do in every
 sweep. Steps end with everything in its place: whoever stops between two of them has a valid partition.
 
-Guarantee: the loss never rises (but for a refill), and groups that had what is asked still have it, after every step.
+Where no pool gains anything any more, a pool may be allowed to end with a little more loss, if its groups are others
+than before (threshold accepting): what its neighbours gain by that is more, after a while.
+
+Guarantee: the loss never rises (but for a refill, and for what a pool is allowed), and groups that had what is asked
+still have it, after every step. A run ends with the least loss that it has seen between two sweeps.
 """

@@ -45,6 +45,7 @@ class Terms(NamedTuple):
 
     neighbours: int  # of a group in its pool
     rebuilds: int  # from nothing, in each
+    tolerance: float = 0.0  # how much more, as a share, other groups may lose and be taken
     excess: bool = False  # pools of groups that have more than k (`excess.py`), and not of the nearest
 
 
@@ -85,7 +86,7 @@ def compile_for(g: Grouping, memory: SearchMemory) -> None:
     pools, none = new_pools(np.zeros(0, np.int32), Terms(1, 0)), np.zeros(0, np.int64)
     find_pools(g, memory, pools, 0, 0)
     give_rounds(memory, pools, 0)
-    partition_some(g, memory, pools, none, 0)
+    partition_some(g, memory, pools, none, 0, 0.0)
     carry_out(g, memory, pools, none)
 
 
@@ -106,7 +107,7 @@ def _one_run(g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, ove
         last = firsts[turn + 1]
 
         def some(first: int, last: int, chosen: Longs = chosen) -> None:
-            partition_some(g, memory, pools, chosen[first:last], terms.rebuilds)
+            partition_some(g, memory, pools, chosen[first:last], terms.rebuilds, terms.tolerance)
 
         side_by_side(some, len(chosen), least=LEAST_PARTITIONED)
         gained += carry_out(g, memory, pools, chosen)
@@ -167,7 +168,9 @@ def give_rounds(memory: SearchMemory, pools: Pools, n_groups: int) -> None:
 
 
 @kernel
-def partition_some(g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs, rebuilds: int) -> None:
+def partition_some(
+    g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs, rebuilds: int, tolerance: float
+) -> None:
     """What would come of some pools, which share no group: nothing of the grouping changes. Only without rules."""
     for i in chosen:
         group, start = pools.centres[i] + ZERO, pools.starts[i]
@@ -177,7 +180,7 @@ def partition_some(g: Grouping, memory: SearchMemory, pools: Pools, chosen: Long
             continue
         pool, labels = gather(g, group, pools.found[i, :count], size)
         before = loss_of(g, pool)
-        total, parts = partition_anew(g, pool, labels, rebuilds, chance_of(memory, group + 1))
+        total, parts = partition_anew(g, pool, labels, rebuilds, tolerance, chance_of(memory, group + 1))
         pools.gains[i], pools.parts[i] = before - total, parts
         pools.labels[start : start + size] = labels
 
@@ -198,14 +201,14 @@ def still_there(g: Grouping, group: int, found: Longs) -> tuple[int, int]:
 
 @kernel
 def carry_out(g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs) -> float:
-    """The groups become what their pools have come to, where that gains anything; by how much the loss falls in all."""
+    """The groups become what their pools have come to, where that is new; by how much the loss falls in all."""
     state, gained = memory.state[0], 0.0
     for i in chosen:
         group, count, gain = pools.centres[i] + ZERO, pools.counts[i], pools.gains[i]
         state.clock += 1
         if count == 0:
             continue
-        if gain <= LEAST_GAIN:
+        if abs(gain) <= LEAST_GAIN:
             if not pools.excess:
                 memory.tried[group] = state.clock
             continue

@@ -30,28 +30,38 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 # Items between two looks at the clock.
 TURN = {MOVE: 5_000, DISSOLVE: 1_000, SPLIT: 1_000, POOL: 200, REFILL: 200, LOOSEN: 1_000}
-MORE_IN = 1  # sweeps
 POOL_RECORDS = 35  # a pool is not much larger, unless k is
 MANY, MANY_GROUPS = 2_000, 1_000  # so many items look around side by side, where there are so many groups to look at
 FEWEST = 2  # neighbours of a group in its pool; MOST in `regroup.py`
 
 
+class Sweep(NamedTuple):
+    """Over all groups, once."""
+
+    records: int  # in a pool, about
+    rebuilds: int  # from nothing, in each pool; 0: no pools
+    tolerance: float = 0.0  # how much more, as a share, a pool may lose by it
+
+
 class Effort(NamedTuple):
     """How long to go on."""
 
-    sweeps: int  # over all pools, at most
-    rebuilds: int  # from nothing, in each pool; 0: no pools
-    least: float  # a sweep that gains a smaller share of the loss is the last
+    sweeps: tuple[Sweep, ...]
+    least: float = 1.0  # the last is repeated as long as it gains this share of the loss
 
 
+# Small pools first: most of what there is to gain is gained there, and the large ones begin with better groups.
+FEW_RECORDS = POOL_RECORDS // 2
+# Where no pool gains anything any more, others that lose a little more lead on to better ones: threshold accepting.
+TOLERANT = tuple(Sweep(POOL_RECORDS, 4, float(share)) for share in np.geomspace(0.05, 0.003, 32))
 EFFORTS = {
-    "fast": Effort(sweeps=1, rebuilds=1, least=1.0),
-    "balanced": Effort(sweeps=8, rebuilds=1, least=1.5e-2),
-    "thorough": Effort(sweeps=100, rebuilds=8, least=1e-4),
+    "fast": Effort((Sweep(POOL_RECORDS, 1),)),
+    "balanced": Effort((Sweep(FEW_RECORDS, 2), Sweep(POOL_RECORDS, 3)), least=1.5e-2),
+    "thorough": Effort((Sweep(FEW_RECORDS, 4), Sweep(POOL_RECORDS, 4), *TOLERANT, Sweep(POOL_RECORDS, 8)), least=1e-4),
 }
 DEFAULT_EFFORT = "balanced"
 ROUGH = "rough"  # not for users: who asks for it refines the groups again (`regions/`)
-ALL_EFFORTS = {ROUGH: Effort(sweeps=1, rebuilds=0, least=1.0), **EFFORTS}
+ALL_EFFORTS = {ROUGH: Effort((Sweep(0, 0),)), **EFFORTS}
 
 
 class Refiner:
@@ -88,7 +98,7 @@ class Refiner:
 
     def compile(self) -> None:
         g, memory, none = self.grouping, self.memory, np.zeros(0, np.int32)
-        step(g, memory, MOVE, none, ZERO, ZERO)
+        step(g, memory, MOVE, none, ZERO, ZERO, 0.0)
         move_many(g, memory, none, g.k)
         dissolve_many(g, memory, none)
         make_more(g, memory, none)
@@ -103,27 +113,28 @@ class Refiner:
         over: Callable[[], bool] = bool,
         *,
         neighbours: int | None = None,
+        tolerance: float = 0.0,
     ) -> float:
         """One kind of step for all items, some at a time; by how much the loss has fallen.
 
-        `neighbours`: of a group in its pool, if not as many as usual.
+        `neighbours`: of a group in its pool, if not as many as usual. `tolerance`: of pools (`regroup.py`).
         """
         gained, waiting = 0.0, items.astype(np.int32)
         neighbours = self.neighbours if neighbours is None else neighbours
         if len(items) >= MANY and np.count_nonzero(self.sizes) >= MANY_GROUPS:
-            gained, waiting = self._try_many(what, waiting, neighbours, rebuilds, progress, over)
+            gained, waiting = self._try_many(what, waiting, Terms(neighbours, rebuilds, tolerance), progress, over)
         for first in range(0, len(waiting), TURN[what]):
             if over():
                 break
             some = waiting[first : first + TURN[what]]
-            gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds)
+            gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds, tolerance)
             progress.advance(len(some))
             if what == POOL and progress is not SILENT:  # to add up what all groups lose takes longer than some pools
                 progress.note(f"loss {self.loss():,.0f}".replace(",", " "))
         return gained
 
     def _try_many(
-        self, what: int, items: Ints, neighbours: int, rebuilds: int, progress: Progress, over: Callable[[], bool]
+        self, what: int, items: Ints, terms: Terms, progress: Progress, over: Callable[[], bool]
     ) -> tuple[float, Ints]:
         """The same side by side, where that can be; and the items that are left."""
         g, memory, none = self.grouping, self.memory, items[:0]
@@ -136,27 +147,40 @@ class Refiner:
         if what == DISSOLVE and not g.rules.asked:
             return dissolve_many(g, memory, items, over), none
         if what == POOL and not g.rules.asked:
-            return try_many_pools(g, memory, items, Terms(neighbours, rebuilds), over, progress.advance)
+            return try_many_pools(g, memory, items, terms, over, progress.advance)
         return 0.0, items
 
-    def run(self, effort: Effort, progress: Progress = SILENT, over: Callable[[], bool] = bool) -> None:
-        """Sweep until it is no longer worth it, or `over()`. Groups go in the order of their numbers (`starts.py`)."""
+    def run(self, effort: Effort, progress: Progress = SILENT, over: Callable[[], bool] = bool) -> Ints:
+        """Sweep until it is no longer worth it, or `over()`; the best labels that were found.
+
+        Groups go in the order of their numbers (`starts.py`).
+        """
         records = np.flatnonzero(self.labels >= 0)
-        for sweep in range(effort.sweeps):
+        sweeps, count = effort.sweeps, 0
+        best, least = None, np.inf  # before what is tolerated has raised the loss
+        while True:
+            sweep = sweeps[min(count, len(sweeps) - 1)]
+            count += 1
             self.split_large()
             before = self.loss()
+            if sweep.tolerance and before < least:
+                best, least = self.labels.copy(), before
             progress.stage("moving records", len(records))
             self.try_all(MOVE, records, progress=progress, over=over)
             self.try_all(DISSOLVE, self.alive(), over=over)
-            if sweep < MORE_IN:
+            if count == 1:
                 self.make_more(over)
-            if effort.rebuilds:
-                pools = self.alive()
-                progress.stage(f"refining, sweep {sweep + 1}", len(pools))
-                self.try_all(POOL, pools, effort.rebuilds, progress, over)
-            if over() or before - self.loss() < effort.least * before:
+            if sweep.rebuilds:
+                pools, neighbours = self.alive(), neighbours_for(sweep.records, self.grouping.k)
+                progress.stage(f"refining, sweep {count}", len(pools))
+                self.try_all(
+                    POOL, pools, sweep.rebuilds, progress, over, neighbours=neighbours, tolerance=sweep.tolerance
+                )
+            enough = count >= len(sweeps) and before - self.loss() <= effort.least * before
+            if over() or enough:
                 break
         self.split_large()
+        return self.labels if best is None or self.loss() <= least else best
 
     def make_more(self, over: Callable[[], bool] = bool) -> float:
         """One group more of some that have more than k, wherever that gains anything; by how much the loss falls."""
@@ -195,5 +219,4 @@ def until(max_seconds: float | None) -> Callable[[], bool]:
 def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress: Progress) -> Ints:
     refiner = Refiner.of(codes, labels, costs, privacy, 1)
     refiner.compile()
-    refiner.run(EFFORTS[DEFAULT_EFFORT], progress)
-    return refiner.labels
+    return refiner.run(EFFORTS[DEFAULT_EFFORT], progress)

@@ -24,17 +24,17 @@ MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does 
 
 
 @allocating
-def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int) -> float:
-    """A group and its neighbours, partitioned anew."""
+def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int, tolerance: float) -> float:
+    """A group and its neighbours, partitioned anew; by how much the loss has fallen."""
     found = np.empty(neighbours, np.int64)
     count, size = pool_around(g, memory, group, found)
     if count == 1:
         return 0.0
     pool, labels = gather(g, group, found[: count - 1], size)
     old, before = labels.copy(), loss_of(g, pool)
-    total, n_groups = partition_anew(g, pool, labels, rebuilds, chance_of(memory, ZERO))
+    total, n_groups = partition_anew(g, pool, labels, rebuilds, tolerance, chance_of(memory, ZERO))
     memory.state[0].clock += 1
-    if total >= before - LEAST_GAIN:
+    if abs(total - before) <= LEAST_GAIN:
         relabel(g, pool, labels, old, count)
         memory.tried[group] = memory.state[0].clock
         return 0.0
@@ -61,8 +61,13 @@ def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> 
 
 
 @allocating
-def partition_anew(g: Grouping, pool: Pool, labels: Longs, rebuilds: int, chance: Chance) -> tuple[float, int]:
-    """The best that was found, into `labels`: its loss, and how many groups there are (some may be empty)."""
+def partition_anew(
+    g: Grouping, pool: Pool, labels: Longs, rebuilds: int, tolerance: float, chance: Chance
+) -> tuple[float, int]:
+    """The best that was found, into `labels`: its loss, and how many groups there are (some may be empty).
+
+    `tolerance`: the first groups from nothing that are others may lose that much more, as a share, and are taken.
+    """
     size, before_count, old = len(labels), pool.crowd.n_groups, labels.copy()
     total = search(g, pool, labels, before_count, np.inf)
     n_groups = before_count
@@ -78,9 +83,11 @@ def partition_anew(g: Grouping, pool: Pool, labels: Longs, rebuilds: int, chance
         if not relabel(g, pool, labels, new, parts):
             continue
         other = search(g, pool, new, parts, total)
-        if other < total - LEAST_GAIN:
+        more = other - total
+        if more < -LEAST_GAIN or LEAST_GAIN < more < tolerance * total:
             total, n_groups = other, parts
             labels[:] = new
+            tolerance = 0.0
         else:
             relabel(g, pool, new, labels, n_groups)
     return total, n_groups

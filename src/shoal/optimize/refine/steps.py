@@ -18,7 +18,9 @@ MOVE, DISSOLVE, SPLIT, POOL, REFILL, LOOSEN = range(6)
 
 
 @kernel
-def step(g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: int, rebuilds: int) -> float:
+def step(
+    g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: int, rebuilds: int, tolerance: float
+) -> float:
     """Try one kind of step for each item, a record or a group; by how much the loss has fallen."""
     gained = 0.0
     for item in items:
@@ -34,6 +36,6 @@ def step(g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: 
         elif what == LOOSEN:
             gained += try_loosening(g, memory, one)
         else:
-            gained += try_pool(g, memory, one, neighbours, rebuilds)
+            gained += try_pool(g, memory, one, neighbours, rebuilds, tolerance)
         rebuild_if_stale(g)
     return gained
