@@ -87,6 +87,23 @@ def test_groups_are_small_from_the_first_batch_on(maintainer: str) -> None:
     assert live.partition().publishable
 
 
+def test_whoever_comes_may_fill_a_group_before_it_is_dispersed() -> None:
+    """One of (40, 50, 60) goes, and one of 50 comes: I3M has sent the other two elsewhere by then."""
+    plain, ages = schema(), [20, 20, 20, 40, 50, 60, 80, 80, 80]
+    losses = {}
+    for maintainer in ("shoal", "i3m"):
+        table, groups = rows(0, 9, age=ages.__getitem__), np.repeat(np.arange(3), 3)
+        keys = table["id"].to_pylist()
+        live = LivePartition(encode(table, plain), keys, groups, Settings(k=3, seed=1, maintainer=maintainer))
+        before = live.loss()
+        live.apply(ChangeBatch.of(plain, deletes=["4"], inserts=rows(9, 10, age=lambda _: 50)))
+        losses[maintainer] = live.loss() / before
+        assert live.partition().publishable
+        live.partition().check()
+    assert losses["shoal"] == pytest.approx(1)
+    assert losses["i3m"] > 1
+
+
 def test_people_who_come_after_most_have_gone() -> None:
     people = schema(who=PERSON)
     name = "p{}".format

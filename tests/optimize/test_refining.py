@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -266,6 +267,23 @@ def test_a_group_with_too_few_is_refilled_without_losing_one(made: MadeTable, k:
     if before[group] != after[group]:
         assert after[after > 0].min() >= k
         assert (after > 0).sum() >= (before > 0).sum()
+
+
+@pytest.mark.parametrize(("more_in", "refilled"), [(3, True), (12, True), (20, False)])
+def test_a_group_with_too_few_is_refilled_from_further_away(more_in: int, refilled: bool) -> None:
+    """None of its six neighbours may have one to spare; one of the sixteen nearest is enough."""
+    sizes = np.full(30, 5)
+    sizes[0], sizes[more_in] = 4, 6
+    labels = np.repeat(np.arange(30), sizes).astype(np.int32)
+    numbers = pa.table({"number": 100 * labels + np.arange(len(labels)) % 7})
+    schema = shoal.Schema(columns={"number": {"role": "quasi-identifier", "type": "numeric"}})
+    records = encode(numbers, schema)
+    privacy = Privacy.only_k(5, len(records))
+    refiner = Refiner.of(records.codes, labels, cost_tables(records.books, "il"), privacy, 1)
+    refiner.try_all(REFILL, np.array([0]), 3)
+    assert (refiner.sizes[refiner.alive()].min() >= 5) == refilled
+    assert len(refiner.alive()) == 30
+    check_tree(refiner.grouping)
 
 
 @pytest.mark.parametrize("k", [2, 10])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,9 @@ from shoal.optimize.refine.many_pools import NEVER, ROUNDS, Terms, find_pools, g
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL
 from shoal.partition import Partition
+from shoal.privacy import make_rules
 from shoal.records.encode import Records, encode
+from shoal.schema import Role
 from shoal.workers import using
 from tests.support.group_trees import check as check_tree
 from tests.support.rules import asked_of
@@ -130,4 +134,17 @@ def test_the_groups_are_the_same_for_any_number_of_workers(k: int, monkeypatch: 
     for workers in (1, 2, 5):
         with using(workers):
             made.append(cluster(records, k, seed=11).labels)
+    assert all(np.array_equal(made[0], other) for other in made[1:])
+
+
+@pytest.mark.parametrize("asked", [{"l": {"diagnosis": 2}}, {"t": {"diagnosis": 0.4}}], ids=["l", "t"])
+def test_the_groups_are_the_same_under_rules(asked: dict[str, Any]) -> None:
+    """Who asks whether a record may join counts in a room of his own, while others ask as well."""
+    schema = datasets.census_schema()
+    records = encode(datasets.census(8_000, 5), schema)
+    rules = make_rules(schema.names(Role.SENSITIVE), **asked)
+    made = []
+    for workers in (1, 2, 3, 2):
+        with using(workers):
+            made.append(cluster(records, K, rules, seed=11).labels)
     assert all(np.array_equal(made[0], other) for other in made[1:])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 FOUND = 1.75  # what there is to gain, for what one turn of pools gains
-LEFT = 0.003  # what pools still gain where groups are new
+LEFT = 0.0013  # what pools still gain where groups are new
 MOST = 4_000  # groups that are tried
 
 

@@ -182,9 +182,7 @@ class I3M:
         # No more groups than this have k; where more is asked, everybody who is dispersed or comes may be alone.
         alone = len(come) + int(self.sizes[small].sum()) if live.privacy is not None else len(small)
         self._make_room((there + len(come)) // live.k + alone - self.n_groups() + SPARE_GROUPS)
-        self._refill(small)
-        self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
-        self._follow(INSERT, come, progress, "inserting")
+        self._settle(small, come, progress)
         if live.privacy is not None and live.privacy.rules.rules.size:
             self._mend()
 
@@ -201,8 +199,16 @@ class I3M:
         """Of all groups; 0 of those that are no more."""
         return self.grouping.groups.sizes
 
-    def _refill(self, small: Ints) -> None:
-        """What may be done for groups that have too little, before they are dispersed. The paper does nothing."""
+    def _settle(self, small: Ints, come: Ints, progress: Progress) -> None:
+        """What is left of groups that have too little goes elsewhere, and those who come are given groups."""
+        self._disperse(small, progress)
+        self._insert(come, progress)
+
+    def _disperse(self, small: Ints, progress: Progress) -> None:
+        self._follow(DISPERSE, small, progress, "dispersing what is left of groups")
+
+    def _insert(self, come: Ints, progress: Progress) -> None:
+        self._follow(INSERT, come, progress, "inserting")
 
     def _follow(self, what: int, items: NDArray[np.integer], progress: Progress = SILENT, stage: str = "") -> None:
         """A step for each item, so many at a time that Python may draw progress, and be interrupted, in between."""

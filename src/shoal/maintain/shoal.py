@@ -1,12 +1,12 @@
 """The default maintainer: I3M, then upkeep, so that the loss does not drift.
 
-A batch is applied as I3M does: join the group that costs least, split at 2k. Groups that have fewer than k left are not
-dispersed where they and their neighbours have enough records for all: those are partitioned anew, and no group is lost.
-Then groups are refined, those that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch:
-a change buys the same work, however many records there are, and what that work gains buys more, so that most is done
-where most is to be gained. Every batch bears its own.
+A batch is applied as I3M does: join the group that costs least, split at 2k. But those who come do so before anything
+is dispersed: they may fill a group that has fewer than k left. What then has fewer is not dispersed where it and its
+neighbours have enough records for all: those are partitioned anew, and no group is lost. Then groups are refined, those
+that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch: a change buys the same work,
+however many records there are, and more as long as that work gains enough. Every batch bears its own.
 
-Guarantee: that of I3M, after every batch; and refining never raises the loss.
+Guarantee: that of I3M, after every batch.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 Ints = NDArray[np.int32]
-WORK = 20.0  # records that are looked at for every record that comes or goes, and
-MOST_WORK = 200.0  # where much is gained
-MOST_AT_ONCE = 6.0  # for every record that there is: a batch that changes much is not worth more
+WORK = 40.0  # records that are looked at for every record that comes or goes, and
+MOST_WORK = 250.0  # where much is gained
+MOST_AT_ONCE = 8.0  # for every record that there is: a batch that changes much is not worth more
 REFILLS = 3  # tries
 
 
@@ -53,8 +53,11 @@ class Shoal(I3M):
         most = MOST_AT_ONCE * int(self.sizes.sum())
         self.upkeep.work(refiner, min(WORK * changes, most), min(MOST_WORK * changes, most), progress)
 
-    def _refill(self, small: Ints) -> None:
+    def _settle(self, small: Ints, come: Ints, progress: Progress) -> None:
+        """Whoever comes may fill a group that has too little, or leave its neighbours one to spare."""
+        self._insert(come, progress)
         self._refiner().try_all(REFILL, small, REFILLS)
+        self._disperse(small, progress)
 
     def _refiner(self) -> Refiner:
         self.memory = grow_memory(self.memory, len(self.sizes))

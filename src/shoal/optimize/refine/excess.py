@@ -18,11 +18,10 @@ from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, allocating, kernel
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, chance_of, draw
 from shoal.optimize.refine.pool import build_groups, hopeless, search
-from shoal.optimize.refine.regroup import MOST, MOST_RECORDS, gather, keep_numbers, relabel, scatter
+from shoal.optimize.refine.regroup import LOOKED_AT, MOST, MOST_RECORDS, gather, keep_numbers, relabel, scatter
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-LOOKED_AT = 16  # neighbours, of which MOST are taken
 
 
 @kernel

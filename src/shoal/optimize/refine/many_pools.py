@@ -21,9 +21,9 @@ from shoal.boxes.group_tree.update import rebuild_if_stale
 from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, inner, kernel
 from shoal.compiling.structs import Struct, struct
-from shoal.optimize.refine.excess import LOOKED_AT, enough_for_one_more
+from shoal.optimize.refine.excess import enough_for_one_more
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, chance_of
-from shoal.optimize.refine.regroup import crowd_of, gather, loss_of, partition_anew, pool_around, scatter
+from shoal.optimize.refine.regroup import LOOKED_AT, crowd_of, gather, loss_of, partition_anew, pool_around, scatter
 from shoal.workers import side_by_side
 
 Ints = NDArray[np.int32]

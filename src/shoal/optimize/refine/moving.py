@@ -46,7 +46,7 @@ def move_many(
         targets, late = np.empty_like(run), np.empty_like(run)
 
         def look(first: int, last: int, run: Ints = run, targets: Ints = targets) -> None:
-            look_for_groups(g, least, run[first:last], targets[first:last])
+            look_for_groups(with_room_of_its_own(g), least, run[first:last], targets[first:last])
 
         side_by_side(look, len(run), least=LEAST_LOOKS)
         more, count = go_in_turn(g, memory, least, run, targets, late)
@@ -74,6 +74,13 @@ def dissolve_many(g: Grouping, memory: SearchMemory, groups: Ints, over: Over = 
         gained += more
         again = late[:count]
     return gained
+
+
+def with_room_of_its_own(g: Grouping) -> Grouping:
+    """The same grouping, for one of several who look at once: whoever asks about rules writes down what he counts."""
+    if not g.rules.asked:
+        return g
+    return g.replace(rules=g.rules.replace(run=np.empty_like(g.rules.run)))
 
 
 def _length(items: Ints) -> int:

@@ -18,6 +18,7 @@ from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
 MOST = 6  # neighbours of a group in its pool
+LOOKED_AT = 16  # neighbours, of which MOST are taken where they have to have more than k
 POOL_SIZE = 8  # times k, at most; or
 SMALL_POOL = 40  # records
 MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
@@ -126,20 +127,15 @@ def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, floa
 @allocating
 def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) -> None:
     """A group that lacks something, and neighbours that together have enough for as many groups as they are."""
-    sizes, k = g.groups.sizes, g.k
-    size = sizes[group]
-    if size == 0 or has_what_is_asked(g, group):
+    k = g.k
+    if g.groups.sizes[group] == 0 or has_what_is_asked(g, group):
         return
-    found, values = np.empty(MOST, np.int64), np.empty(MOST)
+    found, values = np.empty(LOOKED_AT, np.int64), np.empty(LOOKED_AT)
     near = near_groups(g, group, 0.0, found, values)
-    count = ZERO + 1
-    for i in range(near):
-        if size >= count * k:
-            break
-        found[count - 1] = found[i]
-        size += sizes[found[i]]
-        count += 1
-    if count == 1 or size < count * k or size > MOST_RECORDS:
+    count, size = enough_for_all(g, group, found[: min(near, MOST)], False)
+    if count == 1:
+        count, size = enough_for_all(g, group, found[:near], True)
+    if count == 1:
         return
     pool, old = gather(g, group, found[: count - 1], size)
     best, total, chance = old, np.inf, chance_of(memory, ZERO)
@@ -147,7 +143,7 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
         new = np.empty(size, np.int64)
         parts, loss = build_groups(pool, k, draw(chance, size), new)
         if parts - count > g.state[0].n_spare:
-            return
+            break
         if hopeless(loss, total):
             continue
         keep_numbers(old, count, new, parts)
@@ -161,6 +157,26 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
     if total < np.inf:
         memory.state[0].clock += 1
         scatter(g, memory, pool.crowd, old, best, max(count, size // k))
+
+
+@inner
+def enough_for_all(g: Grouping, group: int, near: Longs, only_excess: bool) -> tuple[int, int]:
+    """A group and its neighbours until there is enough for as many groups as they are: how many, and how many records.
+
+    The neighbours come to the front of `near`. One group: there is not enough. `only_excess`: of those that have more
+    than k, and so from further away.
+    """
+    sizes, count, size = g.groups.sizes, ZERO + 1, g.groups.sizes[group]
+    for i in range(len(near)):
+        one = near[i]
+        if size >= count * g.k or count > MOST or size + sizes[one] > MOST_RECORDS:
+            break
+        if only_excess and sizes[one] <= g.k:
+            continue
+        near[count - 1] = one
+        count += 1
+        size += sizes[one]
+    return (count, size) if size >= count * g.k else (ZERO + 1, size)
 
 
 @allocating

@@ -14,13 +14,16 @@ anything has happened to them or not. There are four kinds of it:
   has not.
 
 Of those whose turn it is, the groups that lose most are tried most often. Which kind gains most depends on the table,
-so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). What is
-gained also earns more work, as long as that gains enough: more is done where a change costs more, or more is left to
-gain.
+so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). And more
+is done as long as it gains enough: where a change costs more, or more is left to gain.
+
+Pools may end with a little more loss, if their groups are others than before: what comes of that later is more. Groups
+that are worked on for ever would otherwise end where no pool gains anything, and starting again ends lower.
 
 The work is counted in records that are looked at, never in seconds, so what comes of it depends on data and seed only.
 
-Guarantee: that of refining. The loss never rises, and groups that had what is asked still have it.
+Guarantee: groups that had what is asked still have it. The loss may rise by what pools are allowed, and falls as a
+rule; what `run` returns never loses more than what it was given.
 """
 
 from __future__ import annotations
@@ -51,9 +54,9 @@ LEAST_SHARE = 0.05  # of a turn, for each kind
 LASTING = 15_000.0  # records, after which what was gained counts half
 AT_FIRST = (0.01, 0.01, 0.01, 0.005)  # what each kind gains, before anything is known
 EXCESS_SIZE = 3  # groups: an excess pool takes as long as so many in another
-EARNED = 120.0  # records that may be looked at for what one loses, as long as
-WORTH = 0.001  # times k, of what they lose was gained of late; or
-MOST_WORTH = 0.005  # pairs gain less at a time, and for longer
+WORTH = 0.0005  # times k: of what the records lose that are looked at, what has to be gained for it to go on; at most
+MOST_WORTH = 0.008
+TOLERANCE = 0.01  # how much more, as a share, a pool may lose
 IN_A_SWEEP = 4  # times that a record is looked at
 LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
 
@@ -65,12 +68,16 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     refiner.compile()
     upkeep, over = Upkeep(chance), until(max_seconds)
     progress.stage("refining")
-    gained, before = np.inf, refiner.loss()
-    while not over() and gained > LEAST * before:
+    best, least, some = refiner.labels.copy(), refiner.loss(), IN_A_SWEEP * len(codes)
+    while not over():
         before = refiner.loss()
-        some = IN_A_SWEEP * len(codes)
-        gained = upkeep.work(refiner, some, some, progress, over)
-    return refiner.labels
+        upkeep.work(refiner, some, some, progress, over)
+        after = refiner.loss()
+        if after < least:
+            best, least = refiner.labels.copy(), after
+        if before - after <= LEAST * before:
+            break
+    return best
 
 
 def many_neighbours(refiner: Refiner) -> int:
@@ -90,19 +97,17 @@ class Upkeep:
     def work(
         self, refiner: Refiner, least: float, most: float, progress: Progress = SILENT, over: Over = bool
     ) -> float:
-        """Look at so many records, and at more for what that gains, up to `most`; by how much the loss has fallen."""
+        """Look at so many records, and more up to `most` as long as that gains enough; by how much the loss falls."""
         loss, records = refiner.loss(), int(refiner.sizes.sum())
         if loss <= LEAST_GAIN:
             return 0.0
-        one, gained, spent, budget = loss / records, 0.0, 0.0, least
-        turn = max(LEAST_TURN, most / TURNS)
+        one, gained, spent, turn = loss / records, 0.0, 0.0, max(LEAST_TURN, most / TURNS)
         worth = min(MOST_WORTH, WORTH * refiner.grouping.k)
-        while not over() and (spent < least or (spent < budget and self._rate() > worth)):
-            used, found = self._turn(refiner, min(turn, budget - spent), one, progress, over)
+        while not over() and (spent < least or (spent < most and self._rate() > worth)):
+            used, found = self._turn(refiner, min(turn, most - spent), one, progress, over)
             if used == 0.0:
                 break
             spent, gained = spent + used, gained + found
-            budget = min(most, least + EARNED * gained / one)
         return gained
 
     def _rate(self) -> float:
@@ -127,7 +132,7 @@ class Upkeep:
             groups = self._chosen(refiner, kind, count)
             found = self._try(refiner, kind, groups, sizes[kind] - 1, progress, over)
             self.looked_at[kind] = fade * self.looked_at[kind] + len(groups) * size
-            self.gained[kind] = fade * self.gained[kind] + found / one
+            self.gained[kind] = fade * self.gained[kind] + max(0.0, found) / one
             used, gained = used + len(groups) * size, gained + found
         before = refiner.sizes.copy()  # a split is a change, too
         refiner.split_large()
@@ -176,7 +181,8 @@ class Upkeep:
             return make_more(refiner.grouping, refiner.memory, np.sort(groups).astype(np.int32))
         tried = refiner.memory.tried
         tried[groups] = NEVER  # whatever was tried: chance is another
-        gained = refiner.try_all(POOL, np.sort(groups), 1, progress, over, neighbours=neighbours)
+        order = np.sort(groups)
+        gained = refiner.try_all(POOL, order, 1, progress, over, neighbours=neighbours, tolerance=TOLERANCE)
         failed = groups[tried[groups] != NEVER]
         self.in_vain[kind, failed] = tried[failed]
         return gained
