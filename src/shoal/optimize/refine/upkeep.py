@@ -97,14 +97,20 @@ class Upkeep:
     def work(
         self, refiner: Refiner, least: float, most: float, progress: Progress = SILENT, over: Over = bool
     ) -> float:
-        """Look at so many records, and more up to `most` as long as that gains enough; by how much the loss falls."""
+        """Look at so many records, and more up to `most` as long as that gains enough; by how much the loss falls.
+
+        Enough: of late, and half as much since this has begun. Who has just begun does not know what is gained of late.
+        """
         loss, records = refiner.loss(), int(refiner.sizes.sum())
         if loss <= LEAST_GAIN:
             return 0.0
         one, gained, spent, turn = loss / records, 0.0, 0.0, max(LEAST_TURN, most / TURNS)
         worth = min(MOST_WORTH, WORTH * refiner.grouping.k)
-        while not over() and (spent < least or (spent < most and self._rate() > worth)):
-            used, found = self._turn(refiner, min(turn, most - spent), one, progress, over)
+        while not over() and (
+            spent < least or (spent < most and min(self._rate(), 2.0 * gained / (one * spent)) > worth)
+        ):
+            budget = (least if spent < least else most) - spent
+            used, found = self._turn(refiner, min(turn, budget), one, progress, over)
             if used == 0.0:
                 break
             spent, gained = spent + used, gained + found
