@@ -21,6 +21,7 @@ from shoal.measures import total_loss
 from shoal.optimize import OPTIMIZERS
 from shoal.optimize.refine.excess import make_more
 from shoal.optimize.refine.refiner import EFFORTS, Effort, Refiner, Sweep
+from shoal.optimize.refine.regroup import Terms
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT
 from shoal.optimize.refine.upkeep import Upkeep
 from shoal.partition import Partition
@@ -124,7 +125,7 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
         items = np.arange(len(records)) if what == MOVE else refiner.alive()
         item = data.draw(st.sampled_from(items.tolist()))
         before = refiner.loss()
-        gained = refiner.try_all(what, np.array([item]), 1)
+        gained = refiner.try_all(what, np.array([item]), refiner.terms(1))
         assert refiner.loss() <= before + 1e-9
         if what != SPLIT:
             assert before - refiner.loss() == pytest.approx(gained, abs=1e-6)
@@ -157,7 +158,10 @@ def test_a_pool_loses_no_more_than_it_may(
     with divided(data.draw(st.sampled_from([1, 2]))) if data.draw(st.booleans()) else nullcontext():
         for _ in range(4):
             group, before = data.draw(st.sampled_from(refiner.alive().tolist())), refiner.loss()
-            gained = refiner.try_all(POOL, np.array([group]), 2, tolerance=tolerance)
+            terms = Terms(
+                refiner.neighbours, 2, tolerance, data.draw(st.booleans()), data.draw(st.sampled_from([1.0, 2.0]))
+            )
+            gained = refiner.try_all(POOL, np.array([group]), terms)
             assert refiner.loss() == pytest.approx(before - gained, abs=1e-6)
             assert refiner.loss() <= (1 + tolerance) * before + 1e-9
             assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
@@ -220,10 +224,10 @@ def test_upkeep_lowers_the_loss_a_little_at_a_time(made: MadeTable, k: int, seed
     start = cluster(records, k, method="mondrian").labels
     ends = []
     for _ in range(2):
-        refiner, upkeep = Refiner.of(records.codes, start, costs, privacy, seed), Upkeep(np.random.default_rng(seed))
+        refiner, upkeep = Refiner.of(records.codes, start, costs, privacy, seed), Upkeep(np.random.default_rng(seed), k)
         for _ in range(6):
             before = refiner.loss()
-            gained = upkeep.work(refiner, 20, 100)
+            gained = upkeep.work(refiner, 100)
             assert refiner.loss() <= before - gained + 1e-9  # splits are not counted
             assert Partition.from_labels(records.codes, refiner.labels, privacy).publishable
             check_tree(refiner.grouping)
@@ -231,16 +235,18 @@ def test_upkeep_lowers_the_loss_a_little_at_a_time(made: MadeTable, k: int, seed
     assert np.array_equal(ends[0], ends[1])
 
 
-@given(made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99))
+@given(
+    made=tables(min_rows=12, max_rows=40), k=st.integers(2, 4), seed=st.integers(0, 99), slack=st.sampled_from([1, 2])
+)
 @settings(max_examples=40)
-def test_groups_with_too_many_make_one_more(made: MadeTable, k: int, seed: int) -> None:
+def test_groups_with_too_many_make_one_more(made: MadeTable, k: int, seed: int, slack: int) -> None:
     records = encode(made.table, made.schema)
     costs, privacy = cost_tables(records.books, "il"), Privacy.only_k(k, len(records))
     start = without_gaps(np.random.default_rng(seed).permutation(len(records)) // (k + 1)).astype(np.int32)
     start[start == start.max()] = 0  # it may have too few
     refiner = Refiner.of(records.codes, start, costs, privacy, seed)
     before, groups = refiner.loss(), refiner.alive()
-    gained = make_more(refiner.grouping, refiner.memory, groups.astype(np.int32))
+    gained = make_more(refiner.grouping, refiner.memory, groups.astype(np.int32), float(slack))
     assert refiner.loss() == pytest.approx(before - gained)
     assert len(refiner.alive()) >= len(groups)
     assert (gained > 0) == (len(refiner.alive()) > len(groups))
@@ -260,7 +266,7 @@ def test_a_group_with_too_few_is_refilled_without_losing_one(made: MadeTable, k:
     codes, labels = np.delete(records.codes, gone, axis=0), np.delete(labels, gone)
     refiner = Refiner.of(codes, labels, cost_tables(records.books, "il"), Privacy.only_k(k, len(codes)), seed)
     before = refiner.sizes.copy()
-    refiner.try_all(REFILL, np.array([group]), 2)
+    refiner.try_all(REFILL, np.array([group]), refiner.terms(2))
     after = refiner.sizes
     check_tree(refiner.grouping)
     assert after.sum() == before.sum()
@@ -280,7 +286,7 @@ def test_a_group_with_too_few_is_refilled_from_further_away(more_in: int, refill
     records = encode(numbers, schema)
     privacy = Privacy.only_k(5, len(records))
     refiner = Refiner.of(records.codes, labels, cost_tables(records.books, "il"), privacy, 1)
-    refiner.try_all(REFILL, np.array([0]), 3)
+    refiner.try_all(REFILL, np.array([0]), refiner.terms(3))
     assert (refiner.sizes[refiner.alive()].min() >= 5) == refilled
     assert len(refiner.alive()) == 30
     check_tree(refiner.grouping)

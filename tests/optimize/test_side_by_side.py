@@ -14,7 +14,7 @@ from shoal.boxes.changes import groups_of, total_loss
 from shoal.boxes.costs import cost_tables
 from shoal.cluster import cluster
 from shoal.optimize.refine import many_pools, refiner
-from shoal.optimize.refine.many_pools import NEVER, ROUNDS, Terms, find_pools, give_rounds, new_pools
+from shoal.optimize.refine.many_pools import NEVER, ROUNDS, find_pools, give_rounds, new_pools
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL
 from shoal.partition import Partition
@@ -60,7 +60,8 @@ def test_every_step_keeps_what_is_asked_and_lowers_the_loss(
             for what in walk:
                 before = made_refiner.loss()
                 items = np.arange(len(records)) if what == MOVE else made_refiner.alive()
-                gained = made_refiner.make_more() if what == EXCESS else made_refiner.try_all(what, items, 1)
+                terms = made_refiner.terms(1)
+                gained = made_refiner.make_more() if what == EXCESS else made_refiner.try_all(what, items, terms)
                 assert made_refiner.loss() == pytest.approx(before - gained, abs=1e-6)
                 assert gained >= 0
                 check_tree(made_refiner.grouping)
@@ -85,8 +86,9 @@ def test_side_by_side_is_as_good_as_one_after_the_other(census: Records, monkeyp
 def test_no_two_pools_of_a_round_share_a_group(census: Records) -> None:
     refined = started(census)
     g, memory = refined.grouping, refined.memory
-    pools = new_pools(refined.alive()[:1_000].astype(np.int32), Terms(refined.neighbours, 1))
-    find_pools(g, memory, pools, 0, 1_000)
+    terms = refined.terms(1)
+    pools = new_pools(refined.alive()[:1_000].astype(np.int32), terms)
+    find_pools(g, memory, pools, terms, 0, 1_000)
     give_rounds(memory, pools, len(g.groups.sizes))
     rounds = pools.rounds
     assert np.count_nonzero((rounds != NEVER) & (rounds < ROUNDS)) > 900
@@ -118,7 +120,7 @@ def test_where_pools_share_all_their_groups_they_are_tried_one_after_the_other(
     refined = started(census)
     groups = refined.alive().astype(np.int32)
     gained, left = many_pools.try_many_pools(
-        refined.grouping, refined.memory, groups, Terms(refined.neighbours, 1), bool, lambda count: None
+        refined.grouping, refined.memory, groups, refined.terms(1), bool, lambda count: None
     )
     assert gained == 0
     assert np.array_equal(np.sort(left), groups)

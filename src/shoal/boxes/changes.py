@@ -17,7 +17,7 @@ from shoal.boxes.group_tree.catalog import MAYBE
 from shoal.boxes.group_tree.update import absorb, add_group, update_group
 from shoal.boxes.grouping import STATE, Grouping, Groups
 from shoal.boxes.members import members_of, put_in, records_of, take_out
-from shoal.boxes.splits import box_of, order_of_going
+from shoal.boxes.splits import box_of, order_along, order_of_going
 from shoal.compiling import ZERO, allocating, constant, inner
 from shoal.privacy.counts import holds, join, leave, may_split, merge
 from shoal.privacy.rules import Rules
@@ -214,25 +214,41 @@ def split_large(g: Grouping, group: int) -> None:
 @allocating
 def split_in_two(g: Grouping, group: int) -> int:
     """Split a group in two; the new one, or −1 if no split keeps the rules (and none is tried before it has grown)."""
-    records, k = records_of(g, group), g.k
-    size = len(records)
-    goers = size - k if g.rules.asked else k
-    losses = np.empty(goers)
-    order_of_going(g.codes, g.costs, records, goers, losses)
+    records, goers = records_of(g, group), g.k
     if g.rules.asked:
-        best, goers = np.inf, 0
-        for going in range(k, size - k + 1):
-            if losses[going - 1] < best and may_split(g.rules, records, records[:going], k):
-                best, goers = losses[going - 1], going
+        goers = best_allowed_split(g, records)
         if goers == 0:
-            g.retry[group] = size + k
+            g.retry[group] = len(records) + g.k
             return NOBODY
+    else:
+        order_of_going(g.codes, g.costs, records, goers, np.empty(goers))
     for record in records[:goers]:
         depart(g, record + ZERO)
     make_box(g, group, records[goers:])
     g.retry[group] = 0
     update_group(g, group)
     return new_group(g, records[:goers])
+
+
+@allocating
+def best_allowed_split(g: Grouping, records: Ints) -> int:
+    """The split that loses least of those that keep the rules: its first part comes to the front; how many, 0: none.
+
+    Looked at are the order in which records go, and the one along each column (`splits.py`).
+    """
+    size, k = len(records), g.k
+    best, goers, losses, chosen = np.inf, 0, np.empty(size - k), records.copy()
+    for j in range(-1, g.codes.shape[1]):
+        if j < 0:
+            order_of_going(g.codes, g.costs, records, size - k, losses)
+        else:
+            order_along(g.codes, g.costs, records, j, losses)
+        for going in range(k, size - k + 1):
+            if losses[going - 1] < best and may_split(g.rules, records, records[:going], k):
+                best, goers = losses[going - 1], going
+                chosen[:] = records
+    records[:] = chosen
+    return goers
 
 
 @allocating

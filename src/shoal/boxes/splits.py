@@ -4,9 +4,10 @@ Records go over one at a time, each time the one that leaves both parts with the
 A step looks at every record that is left, and at what the box would be without it: the two smallest and two largest
 codes of each column tell, so that a split is O(k²·d).
 
-Decision, where more is asked than k records: the order of going is the paper's, but going on until k are left; of all
-the places to stop at which both parts keep every rule the one with the least loss is taken. If there is none, the
-group stays whole.
+Decision, where more is asked than k records: the order of going is the paper's, but going on until k are left. Where a
+rule is hard to keep that order alone seldom has a place to stop, so the group is cut along each column as well. Of all
+places at which both parts keep every rule the one with the least loss is taken. If there is none, the group stays
+whole.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.costs import CostTables
-from shoal.boxes.costs.kernels import cell_cost
+from shoal.boxes.costs.kernels import box_cost, cell_cost
 from shoal.compiling import allocating, inner
 
 Ints = NDArray[np.int32]
@@ -68,6 +69,33 @@ def order_of_going(codes: Ints, costs: CostTables, records: Ints, steps: int, lo
             lo[j] = code if step == 0 else min(lo[j], code)
             hi[j] = code if step == 0 else max(hi[j], code)
         losses[step] = least
+
+
+@allocating
+def order_along(codes: Ints, costs: CostTables, records: Ints, column: int, losses: Floats) -> None:
+    """Bring the records in the order of their codes in one column; `losses[i]`: both parts' after the first i + 1."""
+    columns, size = codes.shape[1], len(records)
+    along = np.empty(size, np.int32)
+    for i in range(size):
+        along[i] = codes[records[i], column]
+    records[:] = records[np.argsort(along, kind="mergesort")]
+    lo, hi = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    for i in range(size - 1):
+        widen_box(codes[records[i]], i == 0, lo, hi)
+        if i < len(losses):
+            losses[i] = (i + 1) * box_cost(costs, lo, hi)
+    for i in range(size - 1, 0, -1):
+        widen_box(codes[records[i]], i == size - 1, lo, hi)
+        if i <= len(losses):
+            losses[i - 1] += (size - i) * box_cost(costs, lo, hi)
+
+
+@inner
+def widen_box(point: Ints, first: bool, lo: Ints, hi: Ints) -> None:
+    """A box takes in one more record, or the first."""
+    for j in range(len(point)):
+        lo[j] = point[j] if first else min(lo[j], point[j])
+        hi[j] = point[j] if first else max(hi[j], point[j])
 
 
 @inner

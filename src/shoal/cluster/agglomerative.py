@@ -163,7 +163,7 @@ def look(g: Grouping, merging: Merging, groups: Longs) -> None:
 def find_neighbour(g: Grouping, merging: Merging, group: int) -> None:
     there, distance = merging.nearest[group : group + 1], merging.distances[group : group + 1]
     there[0], distance[0] = -1, np.inf
-    near_groups(g, group, g.k - 1.0 if merging.state[0].per_record else 0.0, there, distance)
+    near_groups(g, group, g.k - 1.0 if merging.state[0].per_record else 0.0, 1.0, there, distance)
     if there[0] >= 0:
         merging.seen[group] = merging.versions[there[0]]
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.optimize.refine.refiner import Refiner
+from shoal.optimize.refine.regroup import Terms
 from shoal.optimize.refine.steps import LOOSEN, POOL
 from shoal.optimize.refine.upkeep import many_neighbours
 
@@ -42,5 +43,5 @@ def estimated_drift(live: LivePartition) -> float | None:
     groups = np.random.default_rng(1).permutation(refiner.alive())[:MOST]
     before = float(refiner.sizes[groups] @ refiner.grouping.groups.losses[groups])
     refiner.try_all(LOOSEN, groups)
-    gained = refiner.try_all(POOL, groups, 1, neighbours=many_neighbours(refiner))
+    gained = refiner.try_all(POOL, groups, Terms(many_neighbours(live.k), 1))
     return 1.0 + FOUND * max(0.0, gained / before - LEFT) if before > 0.0 else 1.0

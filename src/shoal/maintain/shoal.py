@@ -4,7 +4,7 @@ A batch is applied as I3M does: join the group that costs least, split at 2k. Bu
 is dispersed: they may fill a group that has fewer than k left. What then has fewer is not dispersed where it and its
 neighbours have enough records for all: those are partitioned anew, and no group is lost. Then groups are refined, those
 that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch: a change buys the same work,
-however many records there are, and more as long as that work gains enough. Every batch bears its own.
+however many records there are, and more where groups have aged. Every batch bears its own.
 
 Guarantee: that of I3M, after every batch.
 """
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 Ints = NDArray[np.int32]
-WORK = 40.0  # records that are looked at for every record that comes or goes, and
-MOST_WORK = 250.0  # where much is gained
 MOST_AT_ONCE = 8.0  # for every record that there is: a batch that changes much is not worth more
 REFILLS = 3  # tries
 
@@ -39,7 +37,7 @@ class Shoal(I3M):
     def __init__(self, live: LivePartition) -> None:
         super().__init__(live)
         self.memory = new_memory(len(self.sizes), int(live.rng.integers(2**62)))
-        self.upkeep = Upkeep(live.rng)
+        self.upkeep = Upkeep(live.rng, live.k)
 
     def apply(self, gone: Ints, come: Ints, replaced: Ints, progress: Progress) -> None:
         before = self.live.labels.copy()
@@ -51,12 +49,13 @@ class Shoal(I3M):
         note_changes(self.memory, touched[touched >= 0])
         progress.stage("refining")
         most = MOST_AT_ONCE * int(self.sizes.sum())
-        self.upkeep.work(refiner, min(WORK * changes, most), min(MOST_WORK * changes, most), progress)
+        self.upkeep.work(refiner, min(self.upkeep.worth_looking() * changes, most), progress)
 
     def _settle(self, small: Ints, come: Ints, progress: Progress) -> None:
         """Whoever comes may fill a group that has too little, or leave its neighbours one to spare."""
         self._insert(come, progress)
-        self._refiner().try_all(REFILL, small, REFILLS)
+        refiner = self._refiner()
+        refiner.try_all(REFILL, small, refiner.terms(REFILLS))
         self._disperse(small, progress)
 
     def _refiner(self) -> Refiner:

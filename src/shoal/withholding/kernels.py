@@ -41,6 +41,7 @@ from shoal.optimize.refine.pool import (
     survey,
 )
 from shoal.optimize.refine.regroup import (
+    EXACT,
     MOST_RECORDS,
     gather,
     keep_numbers,
@@ -192,7 +193,7 @@ def try_without(g: Grouping, memory: SearchMemory, group: int, goers: Ints, term
     """The pool of a group, partitioned anew without some of its records; kept if `take` and the loss falls."""
     k, sizes = g.k, g.groups.sizes
     found = np.empty(terms.neighbours, np.int64)
-    count, size, before = neighbours_of(g, group, found)
+    count, size, before = neighbours_of(g, group, EXACT, found)
     size -= len(goers)
     if size < k:
         return -np.inf

@@ -115,4 +115,4 @@ class Withholder:
 
     def _refine(self, groups: NDArray[np.integer]) -> None:
         alive = groups[self.refiner.sizes[groups] > 0]
-        self.refiner.try_all(POOL, self.rng.permutation(alive), 1)
+        self.refiner.try_all(POOL, self.rng.permutation(alive), self.refiner.terms(1))

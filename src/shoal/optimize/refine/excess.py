@@ -25,19 +25,19 @@ Longs = NDArray[np.int64]
 
 
 @kernel
-def make_more(g: Grouping, memory: SearchMemory, groups: Ints) -> float:
+def make_more(g: Grouping, memory: SearchMemory, groups: Ints, slack: float) -> float:
     """Try to make one group more of each group and its neighbours; by how much the loss has fallen."""
     gained = 0.0
     for group in groups:
-        gained += try_making_one_more(g, memory, group + ZERO)
+        gained += try_making_one_more(g, memory, group + ZERO, slack)
         rebuild_if_stale(g)
     return gained
 
 
 @allocating
-def try_making_one_more(g: Grouping, memory: SearchMemory, group: int) -> float:
+def try_making_one_more(g: Grouping, memory: SearchMemory, group: int, slack: float) -> float:
     found = np.empty(LOOKED_AT, np.int64)
-    count, size, before = enough_for_one_more(g, group, found)
+    count, size, before = enough_for_one_more(g, group, slack, found)
     if count == 1:
         return 0.0
     memory.state[0].clock += 1
@@ -58,7 +58,7 @@ def try_making_one_more(g: Grouping, memory: SearchMemory, group: int) -> float:
 
 
 @allocating
-def enough_for_one_more(g: Grouping, group: int, found: Longs) -> tuple[int, int, float]:
+def enough_for_one_more(g: Grouping, group: int, slack: float, found: Longs) -> tuple[int, int, float]:
     """A group and neighbours that have more than k, into `found`: how many groups, how many records, their loss.
 
     One group: there is not enough for one group more, or nothing to gain.
@@ -67,7 +67,7 @@ def enough_for_one_more(g: Grouping, group: int, found: Longs) -> tuple[int, int
         return ZERO + 1, ZERO, 0.0
     sizes, losses = g.groups.sizes, g.groups.losses
     values = np.empty(len(found))
-    near = near_groups(g, group, 0.0, found, values)
+    near = near_groups(g, group, 0.0, slack, found, values)
     count, size, before = ZERO + 1, sizes[group], sizes[group] * losses[group]
     for i in range(near):
         one = found[i]

@@ -11,7 +11,6 @@ Guarantee: what comes of it depends on the groups and on chance, not on how many
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,16 @@ from shoal.compiling import ZERO, inner, kernel
 from shoal.compiling.structs import Struct, struct
 from shoal.optimize.refine.excess import enough_for_one_more
 from shoal.optimize.refine.memory import LEAST_GAIN, SearchMemory, chance_of
-from shoal.optimize.refine.regroup import LOOKED_AT, crowd_of, gather, loss_of, partition_anew, pool_around, scatter
+from shoal.optimize.refine.regroup import (
+    LOOKED_AT,
+    Terms,
+    crowd_of,
+    gather,
+    loss_of,
+    partition_anew,
+    pool_around,
+    scatter,
+)
 from shoal.workers import side_by_side
 
 Ints = NDArray[np.int32]
@@ -38,15 +46,6 @@ FEWEST = 16  # pools in a round
 LEAST_FOUND, LEAST_PARTITIONED = 64, 4  # pools, for a worker at a time
 ROUNDS = 64  # as many as a number has bits
 NEVER, LATER = -1, ROUNDS  # as a round
-
-
-class Terms(NamedTuple):
-    """What is tried."""
-
-    neighbours: int  # of a group in its pool
-    rebuilds: int  # from nothing, in each
-    tolerance: float = 0.0  # how much more, as a share, other groups may lose and be taken
-    excess: bool = False  # pools of groups that have more than k (`excess.py`), and not of the nearest
 
 
 @struct
@@ -66,14 +65,24 @@ class Pools(Struct):
 
 
 def try_many_pools(
-    g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, over: Over, advance: Advance
+    g: Grouping,
+    memory: SearchMemory,
+    centres: Ints,
+    terms: Terms,
+    over: Over,
+    advance: Advance,
+    *,
+    excess: bool = False,
 ) -> tuple[float, Ints]:
-    """The pools of many groups; by how much the loss has fallen, and the few groups that are left to be tried."""
+    """The pools of many groups; by how much the loss has fallen, and the few groups that are left to be tried.
+
+    `excess`: pools of groups that have more than k (`excess.py`), and not of the nearest.
+    """
     gained, waiting = 0.0, centres
     length = max(SHORTEST_RUN, min(LONGEST_RUN, len(centres) // RUNS))
     while len(waiting) >= FEW and not over():
         run, waiting = waiting[:length], waiting[length:]
-        more, later = _one_run(g, memory, run, terms, over)
+        more, later = _one_run(g, memory, run, terms, over, excess)
         advance(len(run) - len(later))
         gained += more
         if 2 * len(later) > len(run):  # pools so large that hardly two share no group
@@ -83,16 +92,19 @@ def try_many_pools(
 
 
 def compile_for(g: Grouping, memory: SearchMemory) -> None:
-    pools, none = new_pools(np.zeros(0, np.int32), Terms(1, 0)), np.zeros(0, np.int64)
-    find_pools(g, memory, pools, 0, 0)
+    terms, none = Terms(1, 0), np.zeros(0, np.int64)
+    pools = new_pools(np.zeros(0, np.int32), terms)
+    find_pools(g, memory, pools, terms, 0, 0)
     give_rounds(memory, pools, 0)
-    partition_some(g, memory, pools, none, 0, 0.0)
+    partition_some(g, memory, pools, none, terms)
     carry_out(g, memory, pools, none)
 
 
-def _one_run(g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, over: Over) -> tuple[float, Ints]:
-    pools = new_pools(centres, terms)
-    side_by_side(lambda first, last: find_pools(g, memory, pools, first, last), len(centres), least=LEAST_FOUND)
+def _one_run(
+    g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, over: Over, excess: bool
+) -> tuple[float, Ints]:
+    pools = new_pools(centres, terms, excess=excess)
+    side_by_side(lambda first, last: find_pools(g, memory, pools, terms, first, last), len(centres), least=LEAST_FOUND)
     give_rounds(memory, pools, len(g.groups.sizes))
     ends = np.cumsum(pools.sizes)
     pools.starts[:] = ends - pools.sizes
@@ -107,17 +119,17 @@ def _one_run(g: Grouping, memory: SearchMemory, centres: Ints, terms: Terms, ove
         last = firsts[turn + 1]
 
         def some(first: int, last: int, chosen: Longs = chosen) -> None:
-            partition_some(g, memory, pools, chosen[first:last], terms.rebuilds, terms.tolerance)
+            partition_some(g, memory, pools, chosen[first:last], terms)
 
         side_by_side(some, len(chosen), least=LEAST_PARTITIONED)
         gained += carry_out(g, memory, pools, chosen)
     return gained, centres[np.sort(order[last:])]
 
 
-def new_pools(centres: Ints, terms: Terms) -> Pools:
-    count, neighbours = len(centres), LOOKED_AT if terms.excess else terms.neighbours
+def new_pools(centres: Ints, terms: Terms, *, excess: bool = False) -> Pools:
+    count, neighbours = len(centres), LOOKED_AT if excess else terms.neighbours
     return Pools(
-        excess=terms.excess,
+        excess=excess,
         centres=centres,
         found=np.empty((count, neighbours), np.int64),
         counts=np.zeros(count, np.int64),
@@ -131,14 +143,14 @@ def new_pools(centres: Ints, terms: Terms) -> Pools:
 
 
 @kernel
-def find_pools(g: Grouping, memory: SearchMemory, pools: Pools, first: int, last: int) -> None:
+def find_pools(g: Grouping, memory: SearchMemory, pools: Pools, terms: Terms, first: int, last: int) -> None:
     """Which groups the pools have, as things are."""
     for i in range(first, last):
         group = pools.centres[i] + ZERO
         if pools.excess:
-            count, size, _ = enough_for_one_more(g, group, pools.found[i])
+            count, size, _ = enough_for_one_more(g, group, terms.slack, pools.found[i])
         else:
-            count, size = pool_around(g, memory, group, pools.found[i])
+            count, size = pool_around(g, memory, group, terms.slack, pools.found[i])
         pools.counts[i], pools.sizes[i] = count - 1, size + g.k  # others may join before its turn
 
 
@@ -168,9 +180,7 @@ def give_rounds(memory: SearchMemory, pools: Pools, n_groups: int) -> None:
 
 
 @kernel
-def partition_some(
-    g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs, rebuilds: int, tolerance: float
-) -> None:
+def partition_some(g: Grouping, memory: SearchMemory, pools: Pools, chosen: Longs, terms: Terms) -> None:
     """What would come of some pools, which share no group: nothing of the grouping changes. Only without rules."""
     for i in chosen:
         group, start = pools.centres[i] + ZERO, pools.starts[i]
@@ -180,7 +190,7 @@ def partition_some(
             continue
         pool, labels = gather(g, group, pools.found[i, :count], size)
         before = loss_of(g, pool)
-        total, parts = partition_anew(g, pool, labels, rebuilds, tolerance, chance_of(memory, group + 1))
+        total, parts = partition_anew(g, pool, labels, terms, chance_of(memory, group + 1))
         pools.gains[i], pools.parts[i] = before - total, parts
         pools.labels[start : start + size] = labels
 

@@ -13,13 +13,12 @@ from shoal.boxes.changes import new_grouping, total_loss
 from shoal.boxes.costs import CostTables
 from shoal.boxes.geometry import without_gaps
 from shoal.boxes.grouping import Grouping
-from shoal.compiling import ZERO
 from shoal.optimize.refine import many_pools
 from shoal.optimize.refine.excess import make_more
-from shoal.optimize.refine.many_pools import Terms, try_many_pools
+from shoal.optimize.refine.many_pools import try_many_pools
 from shoal.optimize.refine.memory import SearchMemory, new_memory
 from shoal.optimize.refine.moving import dissolve_many, move_many
-from shoal.optimize.refine.regroup import MOST
+from shoal.optimize.refine.regroup import EXACT, MOST, Terms
 from shoal.optimize.refine.steps import DISSOLVE, LOOSEN, MOVE, POOL, REFILL, SPLIT, step
 from shoal.privacy import Privacy
 from shoal.privacy.counts import count_all
@@ -98,36 +97,34 @@ class Refiner:
 
     def compile(self) -> None:
         g, memory, none = self.grouping, self.memory, np.zeros(0, np.int32)
-        step(g, memory, MOVE, none, ZERO, ZERO, 0.0)
+        step(g, memory, MOVE, none, Terms(1, 0))
         move_many(g, memory, none, g.k)
         dissolve_many(g, memory, none)
-        make_more(g, memory, none)
+        make_more(g, memory, none, EXACT)
         many_pools.compile_for(g, memory)
+
+    def terms(self, rebuilds: int = 0) -> Terms:
+        """Those of pools as large as usual."""
+        return Terms(self.neighbours, rebuilds)
 
     def try_all(
         self,
         what: int,
         items: NDArray[np.integer],
-        rebuilds: int = 0,
+        terms: Terms | None = None,
         progress: Progress = SILENT,
         over: Callable[[], bool] = bool,
-        *,
-        neighbours: int | None = None,
-        tolerance: float = 0.0,
     ) -> float:
-        """One kind of step for all items, some at a time; by how much the loss has fallen.
-
-        `neighbours`: of a group in its pool, if not as many as usual. `tolerance`: of pools (`regroup.py`).
-        """
+        """One kind of step for all items, some at a time; by how much the loss has fallen. `terms`: of pools."""
         gained, waiting = 0.0, items.astype(np.int32)
-        neighbours = self.neighbours if neighbours is None else neighbours
+        terms = self.terms() if terms is None else terms
         if len(items) >= MANY and np.count_nonzero(self.sizes) >= MANY_GROUPS:
-            gained, waiting = self._try_many(what, waiting, Terms(neighbours, rebuilds, tolerance), progress, over)
+            gained, waiting = self._try_many(what, waiting, terms, progress, over)
         for first in range(0, len(waiting), TURN[what]):
             if over():
                 break
             some = waiting[first : first + TURN[what]]
-            gained += step(self.grouping, self.memory, what, some, neighbours, rebuilds, tolerance)
+            gained += step(self.grouping, self.memory, what, some, terms)
             progress.advance(len(some))
             if what == POOL and progress is not SILENT:  # to add up what all groups lose takes longer than some pools
                 progress.note(f"loss {self.loss():,.0f}".replace(",", " "))
@@ -173,9 +170,7 @@ class Refiner:
             if sweep.rebuilds:
                 pools, neighbours = self.alive(), neighbours_for(sweep.records, self.grouping.k)
                 progress.stage(f"refining, sweep {count}", len(pools))
-                self.try_all(
-                    POOL, pools, sweep.rebuilds, progress, over, neighbours=neighbours, tolerance=sweep.tolerance
-                )
+                self.try_all(POOL, pools, Terms(neighbours, sweep.rebuilds, sweep.tolerance), progress, over)
             enough = count >= len(sweeps) and before - self.loss() <= effort.least * before
             if over() or enough:
                 break
@@ -187,11 +182,11 @@ class Refiner:
         g, memory, gained = self.grouping, self.memory, 0.0
         groups = np.flatnonzero(self.sizes > g.k).astype(np.int32)
         if len(groups) >= MANY and not g.rules.asked:
-            gained, groups = try_many_pools(g, memory, groups, Terms(0, 1, excess=True), over, lambda done: None)
+            gained, groups = try_many_pools(g, memory, groups, self.terms(1), over, lambda done: None, excess=True)
         for first in range(0, len(groups), TURN[POOL]):
             if over():
                 break
-            gained += make_more(g, memory, groups[first : first + TURN[POOL]])
+            gained += make_more(g, memory, groups[first : first + TURN[POOL]], EXACT)
         return gained
 
     def split_large(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,8 @@ from shoal.boxes.members import put_in, take_out
 from shoal.compiling import ZERO, allocating, inner
 from shoal.optimize.refine.memory import LEAST_GAIN, Chance, SearchMemory, chance_of, draw, note_change
 from shoal.optimize.refine.pool import Crowd, Pool, build_groups, hopeless, new_pool, search
+from shoal.optimize.refine.rings import MOST_RECORDS as MOST_IN_RINGS
+from shoal.optimize.refine.rings import exchange_in_rings
 from shoal.privacy.counts import holds, join, leave
 
 Longs = NDArray[np.int64]
@@ -22,18 +26,29 @@ LOOKED_AT = 16  # neighbours, of which MOST are taken where they have to have mo
 POOL_SIZE = 8  # times k, at most; or
 SMALL_POOL = 40  # records
 MOST_RECORDS = 2_000  # in a pool: its tables grow with the square, and so does the time
+EXACT = 1.0  # as `slack`
+
+
+class Terms(NamedTuple):
+    """How pools are made, and what is tried in them."""
+
+    neighbours: int  # of a group in its pool
+    rebuilds: int  # from nothing, in each
+    tolerance: float = 0.0  # how much more, as a share, other groups may lose and be taken
+    rings: bool = False  # whether records change places in rings, too (`rings.py`)
+    slack: float = EXACT  # of neighbours: `near_groups`
 
 
 @allocating
-def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, rebuilds: int, tolerance: float) -> float:
+def try_pool(g: Grouping, memory: SearchMemory, group: int, terms: Terms) -> float:
     """A group and its neighbours, partitioned anew; by how much the loss has fallen."""
-    found = np.empty(neighbours, np.int64)
-    count, size = pool_around(g, memory, group, found)
+    found = np.empty(terms.neighbours, np.int64)
+    count, size = pool_around(g, memory, group, terms.slack, found)
     if count == 1:
         return 0.0
     pool, labels = gather(g, group, found[: count - 1], size)
     old, before = labels.copy(), loss_of(g, pool)
-    total, n_groups = partition_anew(g, pool, labels, rebuilds, tolerance, chance_of(memory, ZERO))
+    total, n_groups = partition_anew(g, pool, labels, terms, chance_of(memory, ZERO))
     memory.state[0].clock += 1
     if abs(total - before) <= LEAST_GAIN:
         relabel(g, pool, labels, old, count)
@@ -44,7 +59,7 @@ def try_pool(g: Grouping, memory: SearchMemory, group: int, neighbours: int, reb
 
 
 @inner
-def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> tuple[int, int]:
+def pool_around(g: Grouping, memory: SearchMemory, group: int, slack: float, found: Longs) -> tuple[int, int]:
     """The neighbours that make a pool with a group, into `found`: how many groups and records that is.
 
     One group: there is no pool, or it was tried in vain, and nothing has changed.
@@ -52,7 +67,7 @@ def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> 
     nothing = (ZERO + 1, ZERO)
     if g.groups.sizes[group] == 0 or not has_what_is_asked(g, group):
         return nothing
-    count, size, loss = neighbours_of(g, group, found)
+    count, size, loss = neighbours_of(g, group, slack, found)
     newest = memory.changed[group]
     for i in range(count - 1):
         newest = max(newest, memory.changed[found[i]])
@@ -62,17 +77,18 @@ def pool_around(g: Grouping, memory: SearchMemory, group: int, found: Longs) -> 
 
 
 @allocating
-def partition_anew(
-    g: Grouping, pool: Pool, labels: Longs, rebuilds: int, tolerance: float, chance: Chance
-) -> tuple[float, int]:
+def partition_anew(g: Grouping, pool: Pool, labels: Longs, terms: Terms, chance: Chance) -> tuple[float, int]:
     """The best that was found, into `labels`: its loss, and how many groups there are (some may be empty).
 
-    `tolerance`: the first groups from nothing that are others may lose that much more, as a share, and are taken.
+    The first groups from nothing that are others may lose as much more as the terms tolerate, and are taken.
     """
-    size, before_count, old = len(labels), pool.crowd.n_groups, labels.copy()
+    size, before_count, old, tolerance = len(labels), pool.crowd.n_groups, labels.copy(), terms.tolerance
     total = search(g, pool, labels, before_count, np.inf)
     n_groups = before_count
-    for _ in range(rebuilds):
+    rings = terms.rings and size <= MOST_IN_RINGS and not g.rules.asked
+    if rings:
+        total = exchange_in_rings(pool, g.k, labels, n_groups)
+    for _ in range(terms.rebuilds):
         new = np.empty(size, np.int64)
         parts, loss = build_groups(pool, g.k, draw(chance, size), new)
         if parts > len(pool.crowd.ids) or pool.crowd.ids[max(before_count, parts) - 1] < 0:
@@ -84,6 +100,8 @@ def partition_anew(
         if not relabel(g, pool, labels, new, parts):
             continue
         other = search(g, pool, new, parts, total)
+        if rings and other < total:
+            other = exchange_in_rings(pool, g.k, new, parts)
         more = other - total
         if more < -LEAST_GAIN or LEAST_GAIN < more < tolerance * total:
             total, n_groups = other, parts
@@ -105,11 +123,11 @@ def loss_of(g: Grouping, pool: Pool) -> float:
 
 
 @allocating
-def neighbours_of(g: Grouping, group: int, found: Longs) -> tuple[int, int, float]:
+def neighbours_of(g: Grouping, group: int, slack: float, found: Longs) -> tuple[int, int, float]:
     """The neighbours that make a pool with a group, into `found`: how many groups, how many records, their loss."""
     sizes, losses = g.groups.sizes, g.groups.losses
     size, values = sizes[group], np.empty(len(found))
-    near = near_groups(g, group, 0.0, found, values)
+    near = near_groups(g, group, 0.0, slack, found, values)
     count, before = ZERO + 1, size * losses[group]
     for i in range(near):
         one = found[i]
@@ -131,7 +149,7 @@ def try_refilling(g: Grouping, memory: SearchMemory, group: int, rebuilds: int) 
     if g.groups.sizes[group] == 0 or has_what_is_asked(g, group):
         return
     found, values = np.empty(LOOKED_AT, np.int64), np.empty(LOOKED_AT)
-    near = near_groups(g, group, 0.0, found, values)
+    near = near_groups(g, group, 0.0, EXACT, found, values)
     count, size = enough_for_all(g, group, found[: min(near, MOST)], False)
     if count == 1:
         count, size = enough_for_all(g, group, found[:near], True)

@@ -11,16 +11,14 @@ from shoal.boxes.grouping import Grouping
 from shoal.compiling import ZERO, kernel
 from shoal.optimize.refine.memory import SearchMemory
 from shoal.optimize.refine.moving import try_dissolving, try_loosening, try_move
-from shoal.optimize.refine.regroup import try_pool, try_refilling
+from shoal.optimize.refine.regroup import Terms, try_pool, try_refilling
 
 Ints = NDArray[np.int32]
 MOVE, DISSOLVE, SPLIT, POOL, REFILL, LOOSEN = range(6)
 
 
 @kernel
-def step(
-    g: Grouping, memory: SearchMemory, what: int, items: Ints, neighbours: int, rebuilds: int, tolerance: float
-) -> float:
+def step(g: Grouping, memory: SearchMemory, what: int, items: Ints, terms: Terms) -> float:
     """Try one kind of step for each item, a record or a group; by how much the loss has fallen."""
     gained = 0.0
     for item in items:
@@ -32,10 +30,10 @@ def step(
         elif what == SPLIT:
             split_large(g, one)
         elif what == REFILL:
-            try_refilling(g, memory, one, rebuilds)
+            try_refilling(g, memory, one, terms.rebuilds)
         elif what == LOOSEN:
             gained += try_loosening(g, memory, one)
         else:
-            gained += try_pool(g, memory, one, neighbours, rebuilds, tolerance)
+            gained += try_pool(g, memory, one, terms)
         rebuild_if_stale(g)
     return gained

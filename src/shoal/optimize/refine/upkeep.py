@@ -14,8 +14,15 @@ anything has happened to them or not. There are four kinds of it:
   has not.
 
 Of those whose turn it is, the groups that lose most are tried most often. Which kind gains most depends on the table,
-so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained). And more
-is done as long as it gains enough: where a change costs more, or more is left to gain.
+so most work goes to the kinds whose last work has gained most (shares are as the squares of what it gained).
+
+How much is done in all follows from what is left to find: what loosening and pools with many neighbours gain, as a
+share of what the groups lose around which they are tried. Those look wherever there are groups, so what they gain tells
+how far all are from where refining ends; `maintain/drift.py` measures the same. What all work gains would not tell:
+most of it mends what the batch has done, and that is much where groups are as good as new, too.
+
+In pools records change places in rings, too (`rings.py`): that ends a bit lower, and takes less time than other groups
+from nothing would. The neighbours of a group are not quite the nearest, which takes a third of the time.
 
 Pools may end with a little more loss, if their groups are others than before: what comes of that later is more. Groups
 that are worked on for ever would otherwise end where no pool gains anything, and starting again ends lower.
@@ -39,6 +46,7 @@ from shoal.boxes.costs import CostTables
 from shoal.optimize.refine.excess import make_more
 from shoal.optimize.refine.memory import LEAST_GAIN, note_changes
 from shoal.optimize.refine.refiner import POOL_RECORDS, Refiner, neighbours_for, until
+from shoal.optimize.refine.regroup import Terms
 from shoal.optimize.refine.steps import LOOSEN, POOL
 from shoal.privacy import Privacy
 from shoal.progress import SILENT, Progress
@@ -48,15 +56,19 @@ Longs = NDArray[np.int64]
 Over = Callable[[], bool]
 NEVER = -1
 KINDS = LOOSENING, EXCESS, FEW, MANY = range(4)
+TELLING = [LOOSENING, MANY]  # how much is left to find
 TURNS = 6  # in which the most is done
 LEAST_TURN = 300.0  # records
-LEAST_SHARE = 0.05  # of a turn, for each kind
-LASTING = 15_000.0  # records, after which what was gained counts half
-AT_FIRST = (0.01, 0.01, 0.01, 0.005)  # what each kind gains, before anything is known
-EXCESS_SIZE = 3  # groups: an excess pool takes as long as so many in another
-WORTH = 0.0005  # times k: of what the records lose that are looked at, what has to be gained for it to go on; at most
-MOST_WORTH = 0.008
+LEAST_SHARES = np.array([0.05, 0.05, 0.05, 0.15])  # of a turn, for each kind
+LASTING = 40_000.0  # records, after which what was gained counts half
+AT_FIRST, USUAL = 1_000.0, 0.01  # looks, and what each gains: before anything is known
+LOOSENED_SIZE = 1.5  # groups: to loosen one takes as long as so many in a pool;
+EXCESS_SIZE = 3  # and so does an excess pool
+AIM, AIM_BY_K = 0.003, 0.052  # what may be left to find, as a share of the loss; and more of that where k is small
+WORK = 75.0  # records that are looked at for every record that comes or goes where just that is left; elsewhere
+LEAST_WORK, MOST_WORK = 40.0, 250.0  # fewer or more, as the square of what is left
 TOLERANCE = 0.01  # how much more, as a share, a pool may lose
+SLACK = 2.0  # of neighbours: another pool is as good
 IN_A_SWEEP = 4  # times that a record is looked at
 LEAST = 1e-4  # a sweep that gains a smaller share of the loss is the last
 
@@ -66,12 +78,12 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     chance = np.random.default_rng(secrets.randbits(128))
     refiner = Refiner.of(codes, labels, costs, privacy, int(chance.integers(2**62)))
     refiner.compile()
-    upkeep, over = Upkeep(chance), until(max_seconds)
+    upkeep, over = Upkeep(chance, privacy.k), until(max_seconds)
     progress.stage("refining")
     best, least, some = refiner.labels.copy(), refiner.loss(), IN_A_SWEEP * len(codes)
     while not over():
         before = refiner.loss()
-        upkeep.work(refiner, some, some, progress, over)
+        upkeep.work(refiner, some, progress, over)
         after = refiner.loss()
         if after < least:
             best, least = refiner.labels.copy(), after
@@ -80,45 +92,51 @@ def run(codes: Ints, labels: Ints, costs: CostTables, privacy: Privacy, progress
     return best
 
 
-def many_neighbours(refiner: Refiner) -> int:
+def many_neighbours(k: int) -> int:
     """Of a group in its pool. Of small groups more than usual: they take the same time, and pairs gain much by it."""
-    return max(refiner.neighbours, POOL_RECORDS // refiner.grouping.k - 1)
+    return max(neighbours_for(POOL_RECORDS, k), POOL_RECORDS // k - 1)
 
 
 class Upkeep:
     """What is remembered from one time to the next: what each kind of work has gained, and what was tried in vain."""
 
-    def __init__(self, chance: np.random.Generator) -> None:
-        self.chance = chance
+    def __init__(self, chance: np.random.Generator, k: int) -> None:
+        self.chance, self.k = chance, k
+        self.neighbours = {FEW: neighbours_for(POOL_RECORDS // 2, k), MANY: many_neighbours(k)}
+        sizes = (LOOSENED_SIZE, EXCESS_SIZE, self.neighbours[FEW] + 1, self.neighbours[MANY] + 1)
+        self.sizes = k * np.array(sizes, float)  # the records that are looked at for one group
         self.in_vain = np.full((len(KINDS), 0), NEVER, np.int64)  # of each kind and group: when it was last tried so
-        self.looked_at = np.full(len(KINDS), LASTING / len(KINDS) / 10)
-        self.gained = np.array(AT_FIRST) * self.looked_at  # in losses of a record
+        # What was done of late: records that were looked at; what the groups lost around which that was, and what it
+        # gained, in losses of a record. Before anything is known there is as much left to find as there may be.
+        self.looked_at = np.full(len(KINDS), AT_FIRST)
+        self.lost = self.looked_at * k / self.sizes
+        self.gained = USUAL * self.looked_at
+        self.gained[TELLING] = self._aim() / len(TELLING) * self.lost[TELLING]
 
-    def work(
-        self, refiner: Refiner, least: float, most: float, progress: Progress = SILENT, over: Over = bool
-    ) -> float:
-        """Look at so many records, and more up to `most` as long as that gains enough; by how much the loss falls.
+    def _aim(self) -> float:
+        return AIM + AIM_BY_K / self.k
 
-        Enough: of late, and half as much since this has begun. Who has just begun does not know what is gained of late.
+    def worth_looking(self) -> float:
+        """How many records are looked at for every record that comes or goes.
+
+        What loosening and pools with many neighbours find, wherever they look, tells how far the groups are from where
+        refining ends; as in `maintain/drift.py`.
         """
+        left = (self.gained[TELLING] / self.lost[TELLING]).sum()
+        return float(np.clip(WORK * (left / self._aim()) ** 2, LEAST_WORK, MOST_WORK))
+
+    def work(self, refiner: Refiner, budget: float, progress: Progress = SILENT, over: Over = bool) -> float:
+        """Look at so many records; by how much the loss falls."""
         loss, records = refiner.loss(), int(refiner.sizes.sum())
         if loss <= LEAST_GAIN:
             return 0.0
-        one, gained, spent, turn = loss / records, 0.0, 0.0, max(LEAST_TURN, most / TURNS)
-        worth = min(MOST_WORTH, WORTH * refiner.grouping.k)
-        while not over() and (
-            spent < least or (spent < most and min(self._rate(), 2.0 * gained / (one * spent)) > worth)
-        ):
-            budget = (least if spent < least else most) - spent
-            used, found = self._turn(refiner, min(turn, budget), one, progress, over)
+        one, gained, spent, turn = loss / records, 0.0, 0.0, max(LEAST_TURN, budget / TURNS)
+        while not over() and spent < budget:
+            used, found = self._turn(refiner, min(turn, budget - spent), one, progress, over)
             if used == 0.0:
                 break
             spent, gained = spent + used, gained + found
         return gained
-
-    def _rate(self) -> float:
-        """What was gained of late, for what the records lose that were looked at."""
-        return float(self.gained.sum() / self.looked_at.sum())
 
     def _turn(self, refiner: Refiner, budget: float, one: float, progress: Progress, over: Over) -> tuple[float, float]:
         """All kinds of work, each with its share: how many records were looked at, and by how much the loss has fallen.
@@ -126,19 +144,20 @@ class Upkeep:
         `one`: what a record loses.
         """
         rates = (self.gained + LEAST_GAIN) / (self.looked_at + 1.0)  # what nobody has looked at for long has faded
-        shares = LEAST_SHARE + (1.0 - LEAST_SHARE * len(KINDS)) * rates**2 / (rates**2).sum()
+        shares = LEAST_SHARES + (1.0 - LEAST_SHARES.sum()) * rates**2 / (rates**2).sum()
         fade = 0.5 ** (budget / LASTING)
-        k, used, gained = refiner.grouping.k, 0.0, 0.0
-        sizes = (1, EXCESS_SIZE, neighbours_for(POOL_RECORDS // 2, k) + 1, many_neighbours(refiner) + 1)
+        used, gained = 0.0, 0.0
         for kind in KINDS:
-            size = sizes[kind] * k
+            size = self.sizes[kind]
             count = int(shares[kind] * budget / size + self.chance.random())  # a part of one is one by chance
             if not count:
                 continue
             groups = self._chosen(refiner, kind, count)
-            found = self._try(refiner, kind, groups, sizes[kind] - 1, progress, over)
+            lost = float(refiner.sizes[groups] @ refiner.grouping.groups.losses[groups])
+            found = self._try(refiner, kind, groups, progress, over)
             self.looked_at[kind] = fade * self.looked_at[kind] + len(groups) * size
             self.gained[kind] = fade * self.gained[kind] + max(0.0, found) / one
+            self.lost[kind] = fade * self.lost[kind] + lost / one
             used, gained = used + len(groups) * size, gained + found
         before = refiner.sizes.copy()  # a split is a change, too
         refiner.split_large()
@@ -176,19 +195,17 @@ class Upkeep:
         waits = self.chance.exponential(size=len(groups)) / losses**2
         return groups[np.argpartition(waits, count)[:count]]
 
-    def _try(
-        self, refiner: Refiner, kind: int, groups: Longs, neighbours: int, progress: Progress, over: Over
-    ) -> float:
+    def _try(self, refiner: Refiner, kind: int, groups: Longs, progress: Progress, over: Over) -> float:
         """One kind of work on these groups; which of them were in vain is noted."""
         if kind == LOOSENING:
             return refiner.try_all(LOOSEN, groups, over=over)
         if kind == EXCESS:
             self.in_vain[kind, groups] = refiner.memory.state["clock"][0]
-            return make_more(refiner.grouping, refiner.memory, np.sort(groups).astype(np.int32))
+            return make_more(refiner.grouping, refiner.memory, np.sort(groups).astype(np.int32), SLACK)
         tried = refiner.memory.tried
         tried[groups] = NEVER  # whatever was tried: chance is another
-        order = np.sort(groups)
-        gained = refiner.try_all(POOL, order, 1, progress, over, neighbours=neighbours, tolerance=TOLERANCE)
+        terms = Terms(self.neighbours[kind], 1, TOLERANCE, True, SLACK)
+        gained = refiner.try_all(POOL, np.sort(groups), terms, progress, over)
         failed = groups[tried[groups] != NEVER]
         self.in_vain[kind, failed] = tried[failed]
         return gained
