@@ -58,7 +58,7 @@ def test_the_solver_finds_all_that_subtracting_finds_and_more(adults: History) -
     assert {case.keys[one] for one in subtracted} < away
     came, left = adults.came_or_left()
     assert len(away & (came | left)) > 0.9 * len(came | left)
-    assert len(away - came - left) > len(came | left)  # of those who stayed more than of those who came and left
+    assert len(away - came - left) > 20  # who stayed: more than one group changes for each who comes or leaves
 
 
 def test_a_sensitive_value_that_changes_is_given_away_with_the_one_before(tmp_path: Path) -> None:

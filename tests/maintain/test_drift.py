@@ -11,11 +11,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from benchmarks.histories import History, Step, adult, batches_of, growing, mixed, shrinking, survey
+from benchmarks.histories import History, Step, adult, batches_of, growing, independent, mixed, shrinking, survey
+from shoal.boxes.geometry import without_gaps
 from shoal.cluster import cluster
 from shoal.errors import ParameterError
 from shoal.maintain.live import LivePartition, Settings
 from shoal.measures import total_loss
+from shoal.optimize import optimized
+from shoal.partition import Partition
 from tests.support.live_partitions import rows, schema
 
 SMALL = {
@@ -85,3 +88,24 @@ def test_time_that_is_left_is_used() -> None:
     for wrong in (-1, float("nan"), True, "soon"):
         with pytest.raises(ParameterError, match="max_seconds must be a number of at least 0"):
             live.optimize(max_seconds=wrong)  # type: ignore[arg-type]
+
+
+def test_where_refining_does_not_come_groups_are_made_anew() -> None:
+    """Columns that have nothing to do with each other: groups that have aged stay so, however long they are refined."""
+    history = History(independent, 6_000, mixed(6_000, 12, 0.1))
+    table, schema = history.make(history.rows, 1)
+    settings = Settings(k=5, maintainer="i3m", method="shoal", seed=1)
+    live = LivePartition.start(table.slice(0, history.first), schema, settings)
+    for batch in batches_of(history, table, schema, 1):
+        live.apply(batch)
+    records, alive = live.records(), live.alive()
+    labels = without_gaps(live.labels[alive])
+    refined = optimized("refine", records.codes, labels, live.costs, live.privacy_of(records))
+    loss = total_loss(Partition.from_labels(records.codes, refined, live.privacy_of(records)), live.books)
+    live.optimize()
+    assert live.partition().publishable
+    assert live.loss() < 0.99 * loss
+    assert drift(live) < 1.01
+    kept = live.labels.copy()
+    live.optimize()  # they are as good as new: for next to nothing groups are not made anew
+    assert (live.labels == kept).mean() > 0.5

@@ -8,9 +8,9 @@ Decisions. All deletes come first. Undersized groups are dispersed in ascending 
 again when their turn comes; other undersized groups may take in what is dispersed. Groups of 2k and more that are there
 at the beginning are split first. Where rules are asked for, a record joins the best group of those in which they still
 hold; if there is none it stays alone for the moment. Closeness is meant to the table as it is after the batch, so a
-group that nobody has touched may not keep it any more. Groups that do not keep the rules in the end take in others: the
-best with which they do, else the best of all, and so on, unless the whole table does not keep them: then all stays as
-it is, and the partition says that it cannot be published.
+group that nobody has touched may not keep it any more. Groups that do not keep the rules in the end are mended
+(`mending.py`), unless the whole table does not keep them: then all stays as it is, and the partition says that it
+cannot be published.
 
 Guarantee: after `apply` every group has at least k records (people) and keeps every rule, if the table as a whole does;
 without rules and people every group has fewer than 2k records.
@@ -32,7 +32,6 @@ from shoal.boxes.changes import (
     grow_groups,
     has_what_is_asked,
     is_large,
-    merge_groups,
     new_group,
     new_grouping,
     people_in,
@@ -44,14 +43,13 @@ from shoal.boxes.group_tree.build import build
 from shoal.boxes.group_tree.recode import new_names, rename
 from shoal.boxes.group_tree.search import (
     NOBODY,
-    best_group_for_group,
     best_group_for_record,
-    best_group_whatever_is_asked,
 )
 from shoal.boxes.group_tree.update import rebuild_if_stale, update_group
 from shoal.boxes.grouping import Grouping, GroupTree, Members
 from shoal.boxes.members import records_of
 from shoal.compiling import ZERO, allocating, inner, kernel
+from shoal.maintain.mending import mend_some
 from shoal.privacy.rules import Rules, no_rules
 from shoal.progress import SILENT, Progress
 
@@ -110,25 +108,6 @@ def disperse(g: Grouping, group: int) -> None:
     update_group(g, group)
     for record in records:
         insert(g, record + ZERO)
-
-
-@kernel
-def mend_some(g: Grouping, groups: Ints, feasible: bool) -> bool:
-    """Groups that do not keep the rules take in others until they do. False: only if the whole table keeps them."""
-    for offender in groups:
-        group = offender + ZERO
-        while g.groups.sizes[group] > 0 and not has_what_is_asked(g, group):
-            other = best_group_for_group(g, group)
-            if other < 0:
-                if not feasible:
-                    return False
-                other = best_group_whatever_is_asked(g, group)
-                if other < 0:
-                    return False
-            merge_groups(g, group, other)
-        split_large(g, group)
-        rebuild_if_stale(g)
-    return True
 
 
 class I3M:
@@ -219,7 +198,7 @@ class I3M:
             progress.advance(len(some))
 
     def _mend(self) -> None:
-        """Whoever keeps no rule takes in others, unless there is no hope."""
+        """Whoever keeps no rule is mended, unless there is no hope."""
         mended = mend_some(self.grouping, self._offending(), False)
         if not mended and self.live.feasible():
             mend_some(self.grouping, self._offending(), True)

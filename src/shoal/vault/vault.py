@@ -590,7 +590,9 @@ class Vault:
         dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> Optimized:
-        """Lower the loss of the groups as they are; what is asked of them still holds.
+        """Lower the loss of the groups; what is asked of them still holds.
+
+        They are made anew where that loses clearly less than refining them.
 
         `max_seconds`: the time that there is for it. It is used up unless nothing is left to gain, and what comes of it
         depends on the machine.

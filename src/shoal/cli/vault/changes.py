@@ -177,7 +177,7 @@ def optimize(
     as_json: AsJson = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Lower the loss of the groups as they are, and keep what is asked for."""
+    """Lower the loss of the groups, and keep what is asked for."""
     with progress(as_json=as_json) as bar, opened(vault, wait=wait) as held:
         optimized = held.optimize(how, max_seconds=max_seconds, dry_run=dry_run, progress=bar)
         stands = held.status()

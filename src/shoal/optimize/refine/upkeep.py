@@ -21,8 +21,8 @@ share of what the groups lose around which they are tried. Those look wherever t
 how far all are from where refining ends; `maintain/drift.py` measures the same. What all work gains would not tell:
 most of it mends what the batch has done, and that is much where groups are as good as new, too.
 
-In pools records change places in rings, too (`rings.py`): that ends a bit lower, and takes less time than other groups
-from nothing would. The neighbours of a group are not quite the nearest, which takes a third of the time.
+In pools records change places in rings, too (`rings.py`): that gains more than other groups from nothing in the same
+time. The neighbours of a group are not quite the nearest, which takes a third of the time to find.
 
 Pools may end with a little more loss, if their groups are others than before: what comes of that later is more. Groups
 that are worked on for ever would otherwise end where no pool gains anything, and starting again ends lower.
@@ -59,13 +59,13 @@ KINDS = LOOSENING, EXCESS, FEW, MANY = range(4)
 TELLING = [LOOSENING, MANY]  # how much is left to find
 TURNS = 6  # in which the most is done
 LEAST_TURN = 300.0  # records
-LEAST_SHARES = np.array([0.05, 0.05, 0.05, 0.15])  # of a turn, for each kind
+LEAST_SHARES = np.array([0.1, 0.05, 0.05, 0.08])  # of a turn, for each kind
 LASTING = 40_000.0  # records, after which what was gained counts half
 AT_FIRST, USUAL = 1_000.0, 0.01  # looks, and what each gains: before anything is known
 LOOSENED_SIZE = 1.5  # groups: to loosen one takes as long as so many in a pool;
 EXCESS_SIZE = 3  # and so does an excess pool
 AIM, AIM_BY_K = 0.003, 0.052  # what may be left to find, as a share of the loss; and more of that where k is small
-WORK = 75.0  # records that are looked at for every record that comes or goes where just that is left; elsewhere
+WORK = 80.0  # records that are looked at for every record that comes or goes where just that is left; elsewhere
 LEAST_WORK, MOST_WORK = 40.0, 250.0  # fewer or more, as the square of what is left
 TOLERANCE = 0.01  # how much more, as a share, a pool may lose
 SLACK = 2.0  # of neighbours: another pool is as good
