@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.boxes.changes import new_grouping
 from shoal.boxes.costs import cost_tables
+from shoal.boxes.geometry import without_gaps
 from shoal.maintain.i3m import find_offending
 from shoal.maintain.mending import mend_some
 from shoal.partition import Partition
@@ -42,15 +43,19 @@ def loss_of_best_move(records: Records, privacy: Privacy, labels: Ints, k: int, 
 
 
 @pytest.mark.parametrize("rules", ["l", "t"])
-@given(made=tables(min_rows=8, max_rows=16), k=st.integers(2, 3), seed=st.integers(0, 99))
+@given(made=tables(min_rows=8, max_rows=16), k=st.integers(2, 3), seed=st.integers(0, 99), alone=st.booleans())
 @settings(max_examples=150)
 def test_a_group_that_lacks_something_is_mended_at_the_least_loss(
-    rules: str, made: MadeTable, k: int, seed: int
+    rules: str, made: MadeTable, k: int, seed: int, alone: bool
 ) -> None:
     records, privacy = asked_of(made, k, rules)
     size = len(records)
     count = size // (k + 1)
     labels = (np.random.default_rng(seed).permutation(size) % count).astype(np.int32)
+    if alone:  # as newcomers are whom no group may take
+        labels[0] = count
+        labels = without_gaps(labels)
+        count = int(labels.max()) + 1
     lacking = np.flatnonzero(~privacy.facts_of(labels, count).holds(k))
     feasible = bool(privacy.facts_of(np.zeros(size, np.int32), 1).holds(k).all())
     wanted = None

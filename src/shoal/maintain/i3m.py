@@ -9,8 +9,7 @@ again when their turn comes; other undersized groups may take in what is dispers
 at the beginning are split first. Where rules are asked for, a record joins the best group of those in which they still
 hold; if there is none it stays alone for the moment. Closeness is meant to the table as it is after the batch, so a
 group that nobody has touched may not keep it any more. Groups that do not keep the rules in the end are mended
-(`mending.py`), unless the whole table does not keep them: then all stays as it is, and the partition says that it
-cannot be published.
+(`mending.py`), unless the whole table does not keep them: then the partition says that it cannot be published.
 
 Guarantee: after `apply` every group has at least k records (people) and keeps every rule, if the table as a whole does;
 without rules and people every group has fewer than 2k records.

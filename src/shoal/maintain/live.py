@@ -269,7 +269,7 @@ class LivePartition:
 
     @contextmanager
     def mending(self, progress: Progress = SILENT) -> Iterator[Change]:
-        """The same records, with what is asked of groups now: those that do not have it take in others.
+        """The same records, with what is asked of groups now: those that do not have it are mended.
 
         For the length of a block, and for good if the block accepts it.
         """

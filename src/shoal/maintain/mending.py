@@ -25,7 +25,7 @@ from shoal.boxes.members import box_without, records_of
 from shoal.compiling import ZERO, allocating, kernel
 from shoal.optimize.refine.moving import joined_loss
 from shoal.optimize.refine.regroup import EXACT, LOOKED_AT
-from shoal.privacy.counts import may_join, may_leave
+from shoal.privacy.counts import may_join, may_leave, people_if_joined
 
 Ints = NDArray[np.int32]
 
@@ -69,7 +69,8 @@ def move_one(g: Grouping, group: int) -> None:
     for i in range(near_groups(g, group, 0.0, EXACT, found, values)):
         for one in records_of(g, found[i]):
             record = one + ZERO
-            if not may_leave(g.rules, record, found[i], g.k) or not may_join(g.rules, record, group):
+            enough = people_if_joined(g.rules, record, group) >= g.k
+            if not enough or not may_leave(g.rules, record, found[i], g.k) or not may_join(g.rules, record, group):
                 continue
             if box_without(g.codes, g.members, groups, record, lo, hi):
                 cost = cost_of_moving(g, record, group, box_cost(g.costs, lo, hi))
@@ -80,6 +81,8 @@ def move_one(g: Grouping, group: int) -> None:
         depart(g, chosen)
         refresh(g, here)
         enter(g, chosen, target)
+        g.retry[here] = g.retry[target] = 0
+        split_large(g, target)
 
 
 @allocating

@@ -110,7 +110,8 @@ def optimize(live: LivePartition, how: str, max_seconds: float | None, progress:
     live.labels[alive] = _as_before(better, labels)
     live.forget_engine()
     spent = time.monotonic() - begun
-    if how == DEFAULT_OPTIMIZER and (max_seconds is None or spent < max_seconds / 2):  # nothing was left to gain
+    # Nothing was left to gain; and where that took so long, the start of the method, which is never cut short, fits in.
+    if how == DEFAULT_OPTIMIZER and (max_seconds is None or spent < max_seconds / 3):
         options = {} if max_seconds is None else {"max_seconds": max_seconds - spent}
         begin_again_if_better(live, records, options, progress)
     mend(live, progress)
@@ -123,11 +124,11 @@ def begin_again_if_better(
 
     Where columns have nothing to do with each other, groups age in a way that no step of refining mends.
     """
-    if not live.feasible():
-        return
     alive, before = live.alive(), live.loss()
+    if before == 0.0 or not live.feasible():
+        return
     labels = live.labels[alive]
-    live.labels[alive] = cluster(
+    again = cluster(
         records,
         live.k,
         live.settings.rules,
@@ -136,6 +137,7 @@ def begin_again_if_better(
         progress=progress,
         options=options,
     ).labels
+    live.labels[alive] = _as_before(again, labels)
     if live.loss() > CLEARLY_LESS * before:
         live.labels[alive] = labels
 

@@ -206,6 +206,15 @@ def may_leave(rules: Rules, record: int, group: int, least: int) -> bool:
 
 
 @inner
+def people_if_joined(rules: Rules, record: int, group: int) -> int:
+    """How many of those whom k counts are in a group when a record has joined it."""
+    people = rules.counts.people[group]
+    if not rules.by_people or count_of(rules.counts, group, 2 * rules.values.shape[1], rules.whose[record, 0]) == 0:
+        people += 1
+    return people
+
+
+@inner
 def may_merge(rules: Rules, group: int, other: int) -> bool:
     """Whether both together have k people and satisfy every rule."""
     if not rules.asked:

@@ -5,8 +5,9 @@ first; it is open where the first one leaves a group that can do without it, and
 a place costs somebody does not depend on who else goes as long as all groups of a ring differ, so all costs stand in
 one table, and to follow a ring is a few looks into it.
 
-A closed ring that lowers the loss can be begun at one of its records so that the loss falls from the first step to the
-last: walks that do not are given up, which leaves few. An open one is looked for only where it begins so.
+A closed ring that lowers the loss can be begun at one of its records so that what its steps add up to is below zero
+after every one of them: walks of which that is not so are given up, which leaves few. An open one is looked for only
+where it begins so.
 
 Only where no rules are asked.
 """

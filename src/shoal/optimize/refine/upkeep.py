@@ -18,8 +18,8 @@ so most work goes to the kinds whose last work has gained most (shares are as th
 
 How much is done in all follows from what is left to find: what loosening and pools with many neighbours gain, as a
 share of what the groups lose around which they are tried. Those look wherever there are groups, so what they gain tells
-how far all are from where refining ends; `maintain/drift.py` measures the same. What all work gains would not tell:
-most of it mends what the batch has done, and that is much where groups are as good as new, too.
+how far all are from where refining ends; `maintain/drift.py` measures much the same. What all work gains would not
+tell: most of it mends what the batch has done, and that is much where groups are as good as new, too.
 
 In pools records change places in rings, too (`rings.py`): that gains more than other groups from nothing in the same
 time. The neighbours of a group are not quite the nearest, which takes a third of the time to find.
@@ -120,9 +120,9 @@ class Upkeep:
         """How many records are looked at for every record that comes or goes.
 
         What loosening and pools with many neighbours find, wherever they look, tells how far the groups are from where
-        refining ends; as in `maintain/drift.py`.
+        refining ends; much as in `maintain/drift.py`.
         """
-        left = (self.gained[TELLING] / self.lost[TELLING]).sum()
+        left = (self.gained[TELLING] / (self.lost[TELLING] + LEAST_GAIN)).sum()
         return float(np.clip(WORK * (left / self._aim()) ** 2, LEAST_WORK, MOST_WORK))
 
     def work(self, refiner: Refiner, budget: float, progress: Progress = SILENT, over: Over = bool) -> float:
