@@ -16,6 +16,7 @@ from shoal.boxes.geometry import without_gaps
 from shoal.cluster import cluster
 from shoal.errors import ParameterError
 from shoal.maintain.live import LivePartition, Settings
+from shoal.maintain.shoal import AGED, Shoal
 from shoal.measures import total_loss
 from shoal.optimize import optimized
 from shoal.partition import Partition
@@ -90,14 +91,39 @@ def test_time_that_is_left_is_used() -> None:
             live.optimize(max_seconds=wrong)  # type: ignore[arg-type]
 
 
-def test_where_refining_does_not_come_groups_are_made_anew() -> None:
+def unrelated(maintainer: str) -> LivePartition:
     """Columns that have nothing to do with each other: groups that have aged stay so, however long they are refined."""
-    history = History(independent, 6_000, mixed(6_000, 12, 0.1))
+    history = History(independent, 6_000, mixed(6_000, 10, 0.1))
     table, schema = history.make(history.rows, 1)
-    settings = Settings(k=5, maintainer="i3m", method="shoal", seed=1)
+    settings = Settings(k=5, maintainer=maintainer, method="shoal", seed=1)
     live = LivePartition.start(table.slice(0, history.first), schema, settings)
     for batch in batches_of(history, table, schema, 1):
         live.apply(batch)
+        live.partition().check()
+        assert live.partition().publishable
+        assert live.labels.max() < len(live) / 4  # numbers do not grow
+        assert live.engine.loss() == pytest.approx(live.loss())
+    return live
+
+
+def test_where_refining_does_not_come_large_batches_make_groups_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert drift(unrelated("shoal")) <= 1.02
+    monkeypatch.setattr("shoal.maintain.shoal.AGED", np.inf)
+    assert drift(unrelated("shoal")) > 1.03
+
+
+def test_where_groups_made_anew_lose_more_they_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that anything is left of them: the engine goes on with what it had."""
+    monkeypatch.setattr("shoal.maintain.shoal.HARDLY_MORE", 0.0)
+    live = unrelated("shoal")
+    engine = live.engine
+    assert isinstance(engine, Shoal)
+    assert engine.aged > AGED
+    assert drift(live) > 1.02
+
+
+def test_where_refining_does_not_come_optimizing_makes_groups_anew() -> None:
+    live = unrelated("i3m")
     records, alive = live.records(), live.alive()
     labels = without_gaps(live.labels[alive])
     refined = optimized("refine", records.codes, labels, live.costs, live.privacy_of(records))

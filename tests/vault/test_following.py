@@ -135,3 +135,28 @@ def test_masks_are_as_wide_as_the_codes_that_are_left(tmp_path: Path) -> None:
             for one in (vault, other, shoal.Vault.open(tmp_path / "v"))
         ]
         assert labels[0] == labels[1] == labels[2] == ["1*"] * 4
+
+
+def test_whoever_opens_or_follows_a_vault_knows_what_its_records_have_lost(place: Place) -> None:
+    """The maintainer compares with it."""
+    where = place()
+
+    def past(vault: shoal.Vault) -> list[tuple[int, float]]:
+        vault.status(drift=True)  # reads what has changed
+        assert vault._state is not None
+        return [(records, round(loss, 9)) for records, loss in vault._state.live.ageing.past]
+
+    with make(where, 290) as one, shoal.Vault.open(where) as two:
+        for i in range(3):
+            one.insert(as_table(rows_of(2 + i, first=300 + 10 * i)))
+        one.optimize()
+        known = past(one)
+        assert [records for records, _ in known] == [290, 292, 295, 299, 299]
+        assert past(two) == known
+        with shoal.Vault.open(where) as third:
+            assert past(third) == known
+        one.rebase()
+        assert [records for records, _ in past(one)] == [299]
+        assert past(two) == past(one)
+        with shoal.Vault.open(where) as third:
+            assert past(third) == past(one)

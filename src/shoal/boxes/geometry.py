@@ -25,6 +25,20 @@ def by_first_record(labels: NDArray[np.integer]) -> Ints:
     return numbers[dense]
 
 
+def numbered_as(labels: NDArray[np.integer], before: NDArray[np.integer]) -> Ints:
+    """The same groups, each with the number that its first record's group had before, if no other has it.
+
+    The others have the lowest numbers that are free: numbers do not grow, however often groups are made.
+    """
+    _, first, dense = np.unique(labels, return_index=True, return_inverse=True)
+    numbers = before[first].astype(np.int64)
+    again = np.ones(len(numbers), bool)
+    again[np.unique(numbers, return_index=True)[1]] = False
+    free = np.setdiff1d(np.arange(len(numbers)), numbers[~again])
+    numbers[again] = free[: np.count_nonzero(again)]
+    return numbers[dense].astype(np.int32)
+
+
 def group_boxes(codes: Ints, labels: Ints, groups: int) -> tuple[Ints, Ints, NDArray[np.int64]]:
     """The smallest and largest code of each group in each column, and the groups' sizes.
 

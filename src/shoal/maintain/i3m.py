@@ -113,9 +113,12 @@ class I3M:
     """The engine of a live partition that follows its data as the paper does."""
 
     def __init__(self, live: LivePartition) -> None:
-        """From the labels that the records have."""
         self.live = live
-        labels = live.labels
+        self._take_groups()
+
+    def _take_groups(self) -> None:
+        """From the labels that the records have."""
+        live, labels = self.live, self.live.labels
         numbers = np.unique(labels[labels >= 0])
         # There can be no more groups than this, unless rules refuse records: those are alone for the moment.
         room = max(int(numbers.max(initial=-1)) + 1, int((labels >= 0).sum() * 9 // 8) // live.k) + SPARE_GROUPS

@@ -24,6 +24,7 @@ from shoal.boxes.geometry import group_boxes, without_gaps
 from shoal.cluster import check_parameters
 from shoal.errors import ParameterError, one_of
 from shoal.maintain import DEFAULT_MAINTAINER, MAINTAINERS, steps
+from shoal.maintain.ageing import Ageing
 from shoal.maintain.change import Applied, Change
 from shoal.maintain.engine import Engine
 from shoal.maintain.steps import NOBODY
@@ -97,6 +98,7 @@ class LivePartition:
         self.schema, self.order, self.settings, self.k = records.schema, records.order, settings, settings.k
         self.table = LiveTable(records, keys, labels, people, ids)
         self.costs: CostTables = cost_tables(records.books, settings.measure)
+        self.ageing = Ageing()  # in this epoch
         self.epoch = 0  # how many have begun since this was made
         self.rng = np.random.default_rng(secrets.randbits(128) if settings.seed is None else settings.seed)
         self.privacy: Any = None  # LivePrivacy where more is asked than k records; made with the engine
@@ -116,6 +118,7 @@ class LivePartition:
         live = cls(records, keys, np.zeros(len(records), np.int32), settings, people=people)
         with announced(progress):
             steps.begin(live, progress)
+        live.note_standing()
         return live
 
     def __len__(self) -> int:
@@ -207,6 +210,10 @@ class LivePartition:
         """Raise ParameterError if no partition of these records has what is asked, and say what one can have."""
         self.privacy_of(self.records()).check_feasible()
 
+    def note_standing(self) -> None:
+        """What a batch has left, for those that come after it."""
+        self.ageing.note(len(self), self.engine.loss() if len(self) else 0.0)
+
     def standing(self) -> Standing:
         """Without a look at every record, where the maintainer knows."""
         if not len(self):
@@ -266,6 +273,8 @@ class LivePartition:
             else:
                 change.applied = steps.nothing_applied(arrivals)
             yield change
+        if change.accepted:
+            self.note_standing()
 
     @contextmanager
     def mending(self, progress: Progress = SILENT) -> Iterator[Change]:
@@ -291,12 +300,8 @@ class LivePartition:
 
         Guarantee: that of `optimizing`.
         """
-        check_optimizer(how)
-        check_seconds("max_seconds", max_seconds)
         before = self.loss()
-        with self._provisional() as change:
-            with announced(progress):
-                steps.optimize(self, how, max_seconds, progress)
+        with self.optimizing(how, progress, max_seconds) as change:
             change.accept()
         return before - self.loss()
 
@@ -318,6 +323,8 @@ class LivePartition:
                 steps.optimize(self, how, max_seconds, progress)
             change.applied = steps.applied(self, change.before, NO_ARRIVALS, NOBODY, NOBODY)
             yield change
+        if change.accepted:
+            self.note_standing()
 
     def follow(self, arrivals: Arrivals, ids: NDArray[np.int64], labels: Ints, moved: Ints, to: Ints) -> None:
         """Take over what another has applied to the same records, without deciding anything.
@@ -341,7 +348,7 @@ class LivePartition:
     def _provisional(self, arrivals: Arrivals = NO_ARRIVALS) -> Iterator[Change]:
         """Whatever the block does is taken back when it ends, unless it has been accepted by then."""
         table, chance = self.table.snapshot(arrivals), self.rng.bit_generator.state
-        costs, epoch = self.costs, self.epoch
+        costs, epoch, ageing = self.costs, self.epoch, self.ageing
         change = Change(table.groups)
         try:
             yield change
@@ -350,4 +357,4 @@ class LivePartition:
                 self.forget_engine()
                 self.table.restore(table)
                 self.rng.bit_generator.state = chance
-                self.costs, self.epoch = costs, epoch
+                self.costs, self.epoch, self.ageing = costs, epoch, ageing

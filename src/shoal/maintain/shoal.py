@@ -6,6 +6,10 @@ neighbours have enough records for all: those are partitioned anew, and no group
 that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch: a change buys the same work,
 however many records there are, and more where groups have aged. Every batch bears its own.
 
+Where refining cannot mend what has aged, a large batch begins again: what takes little time to make takes upkeep
+little more to refine. Two things tell together: a record has lost less when there were as many (`ageing.py`), and
+there is much more left to find than usual. Only where no rules are asked: to keep them takes its own time.
+
 Guarantee: that of I3M, after every batch.
 """
 
@@ -16,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.geometry import numbered_as
+from shoal.cluster import cluster
 from shoal.maintain.i3m import I3M
 from shoal.optimize.refine.memory import grow_memory, new_memory, note_changes
 from shoal.optimize.refine.refiner import Refiner
@@ -27,8 +33,13 @@ if TYPE_CHECKING:
     from shoal.maintain.live import LivePartition
 
 Ints = NDArray[np.int32]
-MOST_AT_ONCE = 8.0  # for every record that there is: a batch that changes much is not worth more
+MOST_AT_ONCE = 7.0  # for every record that there is: a batch that changes much is not worth more
 REFILLS = 3  # tries
+MUCH = 0.05  # changes for every record: with fewer, to begin again takes too long beside the batch
+TRIAL = 3  # a part of the work, in so many, which tells how much there is left to find
+MUCH_LEFT = 2.2  # times what may be left: in large batches others have at most 2.0
+AGED, MORE = 1.017, 0.01  # times what a record has lost before; and more of it whenever it was in vain
+HARDLY_MORE = 1.005  # times the loss: upkeep takes more off groups that are new
 
 
 class Shoal(I3M):
@@ -36,6 +47,7 @@ class Shoal(I3M):
 
     def __init__(self, live: LivePartition) -> None:
         super().__init__(live)
+        self.aged = AGED
         self.memory = new_memory(len(self.sizes), int(live.rng.integers(2**62)))
         self.upkeep = Upkeep(live.rng, live.k)
 
@@ -45,11 +57,44 @@ class Shoal(I3M):
         moved = np.flatnonzero(self.live.labels != before)
         touched = np.unique(np.concatenate([before[moved], self.live.labels[moved]]))
         changes = len(gone) + len(come)
-        refiner = self._refiner()
+        self.memory = grow_memory(self.memory, len(self.sizes))
+        records = int(self.sizes.sum())
         note_changes(self.memory, touched[touched >= 0])
         progress.stage("refining")
-        most = MOST_AT_ONCE * int(self.sizes.sum())
-        self.upkeep.work(refiner, min(self.upkeep.worth_looking() * changes, most), progress)
+        upkeep, budget = self.upkeep, min(self.upkeep.worth_looking() * changes, MOST_AT_ONCE * records)
+        if changes >= MUCH * records and self.live.privacy is None:
+            upkeep.work(self._refiner(), budget / TRIAL, progress)
+            budget -= budget / TRIAL
+            aged = upkeep.left() > MUCH_LEFT and self.live.ageing.shown() > self.aged
+            if aged and self._begun_again(progress):
+                upkeep = Upkeep(self.live.rng, self.live.k)  # what new groups gain says nothing of later batches
+        upkeep.work(self._refiner(), budget, progress)
+
+    def _begun_again(self, progress: Progress) -> bool:
+        """Other groups altogether, if they lose hardly more before there is any upkeep."""
+        live = self.live
+        alive, loss, before, groups = live.alive(), self.loss(), live.labels.copy(), self.grouping
+        made = cluster(
+            live.records(),
+            live.k,
+            measure=live.settings.measure,
+            seed=int(live.rng.integers(2**32)),
+            progress=progress,
+            options={"effort": "fast"},
+        )
+        progress.stage("refining")
+        live.labels[alive] = numbered_as(made.labels, before[alive])
+        self._take_groups()
+        better = self.loss() <= HARDLY_MORE * loss
+        if better:
+            self.aged = AGED
+            self.memory = new_memory(len(self.sizes), int(live.rng.integers(2**62)))
+            self.upkeep.forget_groups()
+        else:  # it may be the records that have become others
+            self.aged += MORE
+            live.labels[:] = before
+            self.grouping = groups
+        return better
 
     def _settle(self, small: Ints, come: Ints, progress: Progress) -> None:
         """Whoever comes may fill a group that has too little, or leave its neighbours one to spare."""

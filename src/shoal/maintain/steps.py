@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from shoal.arrays import grow
 from shoal.boxes.costs import same_costs
-from shoal.boxes.geometry import without_gaps
+from shoal.boxes.geometry import numbered_as, without_gaps
 from shoal.cluster import Task, cluster
+from shoal.maintain.ageing import Ageing
 from shoal.maintain.change import Applied
 from shoal.optimize import DEFAULT_OPTIMIZER, optimized
 from shoal.progress import Progress
@@ -58,7 +59,7 @@ def has_begun(live: LivePartition) -> bool:
 def begin(live: LivePartition, progress: Progress) -> None:
     """The first groups: an epoch begins. As long as there are too few records, they are one group."""
     alive, settings = live.alive(), live.settings
-    live.epoch += 1
+    live.epoch, live.ageing = live.epoch + 1, Ageing()
     live.take_books([restart(book, live.codes[alive, j]) for j, book in enumerate(live.books)])
     live.forget_engine()
     live.labels[alive] = 0
@@ -107,7 +108,7 @@ def optimize(live: LivePartition, how: str, max_seconds: float | None, progress:
     labels, begun = live.labels[alive], time.monotonic()
     privacy = live.privacy_of(records)
     better = optimized(how, records.codes, without_gaps(labels), live.costs, privacy, progress, max_seconds)
-    live.labels[alive] = _as_before(better, labels)
+    live.labels[alive] = numbered_as(better, labels)
     live.forget_engine()
     spent = time.monotonic() - begun
     # Nothing was left to gain; and where that took so long, the start of the method, which is never cut short, fits in.
@@ -137,7 +138,7 @@ def begin_again_if_better(
         progress=progress,
         options=options,
     ).labels
-    live.labels[alive] = _as_before(again, labels)
+    live.labels[alive] = numbered_as(again, labels)
     if live.loss() > CLEARLY_LESS * before:
         live.labels[alive] = labels
 
@@ -151,7 +152,7 @@ def mend(live: LivePartition, progress: Progress) -> None:
     records, alive = live.records(), live.alive()
     task = Task(records, live.settings.measure, live.costs, live.privacy_of(records), live.rng, progress)
     labels = live.labels[alive]
-    better = _as_before(mended(task, without_gaps(labels)), labels)
+    better = numbered_as(mended(task, without_gaps(labels)), labels)
     if not np.array_equal(better, labels):
         live.labels[alive] = better
         live.forget_engine()
@@ -190,13 +191,3 @@ def compact(live: LivePartition) -> None:
         live.table = before
         live.forget_engine()
         raise
-
-
-def _as_before(labels: Ints, before: Ints) -> Ints:
-    """The same groups, each with the number that its first record's group had before, if no other has it."""
-    _, firsts, dense = np.unique(labels, return_index=True, return_inverse=True)
-    numbers = before[firsts].astype(np.int64)
-    again = np.ones(len(numbers), bool)
-    again[np.unique(numbers, return_index=True)[1]] = False
-    numbers[again] = int(before.max()) + 1 + np.arange(int(again.sum()))
-    return numbers[dense].astype(np.int32)

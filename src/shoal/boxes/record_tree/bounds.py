@@ -17,6 +17,7 @@ from shoal.boxes.heap import HEAP, pop, push
 from shoal.boxes.record_tree.build import RecordTree
 from shoal.boxes.stack import WAITING, push_ordered
 from shoal.compiling import kernel
+from shoal.workers import side_by_side
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,8 +29,12 @@ def neighbour_costs(tree: RecordTree, counts: Longs, k: int) -> Floats:
     """Of each point: the cost of the pair with the (k − 1)-th nearest other record."""
     found = np.zeros(len(counts))
     order = np.argsort(tree.leaves, kind="stable")  # those who look at the same nodes come one after the other
-    for first in range(0, len(order), POINTS_PER_TURN):
-        look_near(tree, counts, k, order[first : first + POINTS_PER_TURN], found)
+
+    def look(first: int, last: int) -> None:
+        for begin in range(first, last, POINTS_PER_TURN):
+            look_near(tree, counts, k, order[begin : min(last, begin + POINTS_PER_TURN)], found)
+
+    side_by_side(look, len(order), least=POINTS_PER_TURN)
     return found
 
 

@@ -16,6 +16,7 @@ from shoal.boxes.heap import HEAP, pop, push
 from shoal.boxes.record_tree.build import RecordTree
 from shoal.compiling import allocating, inner, kernel
 from shoal.compiling.structs import Struct, struct
+from shoal.workers import side_by_side
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -56,15 +57,29 @@ def company_costs(
     c(S): the cost of the box around r and S. y(S): the mean of `least` over S, and that of r itself with weight
     `own_weight`. Given that no box around k records costs less than `least` of any of them.
     """
-    found = np.zeros(len(counts))
-    most = largest_below(tree, least)
+    found, most = np.zeros(len(counts)), largest_below(tree, least)
+    order = np.argsort(tree.leaves, kind="stable")  # those who look at the same nodes come one after the other
+
+    def look(first: int, last: int) -> None:
+        company = room_to_look(tree, counts, k, least, most, own_weight, effort // k)
+        for begin in range(first, last, POINTS_PER_TURN):
+            look_for_company(company, order[begin : min(last, begin + POINTS_PER_TURN)], found)
+
+    side_by_side(look, len(order), least=POINTS_PER_TURN)
+    return found
+
+
+def room_to_look(
+    tree: RecordTree, counts: Longs, k: int, least: Floats, most: Floats, own_weight: float, effort: int
+) -> Company:
+    """For one worker."""
     room, columns = min(ROOM + k, len(counts)), tree.codes.shape[1]
-    company = Company(
+    return Company(
         tree=tree,
         counts=counts,
         k=k,
         own_weight=own_weight,
-        effort=effort // k,
+        effort=effort,
         least=least,
         most=most,
         heap=np.empty(len(counts) + len(most), HEAP),
@@ -76,10 +91,6 @@ def company_costs(
         lo=np.empty((DEPTH, columns), np.int32),
         hi=np.empty((DEPTH, columns), np.int32),
     )
-    order = np.argsort(tree.leaves, kind="stable")  # those who look at the same nodes come one after the other
-    for first in range(0, len(order), POINTS_PER_TURN):
-        look_for_company(company, order[first : first + POINTS_PER_TURN], found)
-    return found
 
 
 @kernel

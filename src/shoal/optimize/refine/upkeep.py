@@ -65,8 +65,8 @@ AT_FIRST, USUAL = 1_000.0, 0.01  # looks, and what each gains: before anything i
 LOOSENED_SIZE = 1.5  # groups: to loosen one takes as long as so many in a pool;
 EXCESS_SIZE = 3  # and so does an excess pool
 AIM, AIM_BY_K = 0.003, 0.052  # what may be left to find, as a share of the loss; and more of that where k is small
-WORK = 85.0  # records that are looked at for every record that comes or goes where just that is left; elsewhere
-LEAST_WORK, MOST_WORK = 40.0, 250.0  # fewer or more, as the square of what is left
+WORK = 80.0  # records that are looked at for every record that comes or goes where just that is left; elsewhere
+LEAST_WORK, MOST_WORK = 40.0, 150.0  # fewer or more, as the square of what is left
 TOLERANCE = 0.01  # how much more, as a share, a pool may lose
 SLACK = 2.0  # of neighbours: another pool is as good
 IN_A_SWEEP = 4  # times that a record is looked at
@@ -105,7 +105,7 @@ class Upkeep:
         self.neighbours = {FEW: neighbours_for(POOL_RECORDS // 2, k), MANY: many_neighbours(k)}
         sizes = (LOOSENED_SIZE, EXCESS_SIZE, self.neighbours[FEW] + 1, self.neighbours[MANY] + 1)
         self.sizes = k * np.array(sizes, float)  # the records that are looked at for one group
-        self.in_vain = np.full((len(KINDS), 0), NEVER, np.int64)  # of each kind and group: when it was last tried so
+        self.forget_groups()
         # What was done of late: records that were looked at; what the groups lost around which that was, and what it
         # gained, in losses of a record. Before anything is known there is as much left to find as there may be.
         self.looked_at = np.full(len(KINDS), AT_FIRST)
@@ -113,17 +113,24 @@ class Upkeep:
         self.gained = USUAL * self.looked_at
         self.gained[TELLING] = self._aim() / len(TELLING) * self.lost[TELLING]
 
+    def forget_groups(self) -> None:
+        """They are others."""
+        self.in_vain = np.full((len(KINDS), 0), NEVER, np.int64)  # of each kind and group: when it was last tried so
+
     def _aim(self) -> float:
         return AIM + AIM_BY_K / self.k
 
-    def worth_looking(self) -> float:
-        """How many records are looked at for every record that comes or goes.
+    def left(self) -> float:
+        """How much is left to find, as a multiple of what may be.
 
         What loosening and pools with many neighbours find, wherever they look, tells how far the groups are from where
         refining ends; much as in `maintain/drift.py`.
         """
-        left = (self.gained[TELLING] / (self.lost[TELLING] + LEAST_GAIN)).sum()
-        return float(np.clip(WORK * (left / self._aim()) ** 2, LEAST_WORK, MOST_WORK))
+        return float((self.gained[TELLING] / (self.lost[TELLING] + LEAST_GAIN)).sum()) / self._aim()
+
+    def worth_looking(self) -> float:
+        """How many records are looked at for every record that comes or goes."""
+        return float(np.clip(WORK * self.left() ** 2, LEAST_WORK, MOST_WORK))
 
     def work(self, refiner: Refiner, budget: float, progress: Progress = SILENT, over: Over = bool) -> float:
         """Look at so many records; by how much the loss falls."""

@@ -15,7 +15,7 @@ from shoal.schema import Role
 from shoal.vault.state.codebooks import grow_by
 from shoal.vault.state.dictionary import Dictionary, Value
 from shoal.vault.state.epoch import Epoch, read_epoch
-from shoal.vault.state.load import codes_of, load, unpacked
+from shoal.vault.state.load import codes_of, load, note_past, unpacked
 from shoal.vault.state.passthrough import from_texts
 from shoal.vault.state.state import State
 from shoal.vault.store import tables
@@ -39,6 +39,7 @@ def follow(connection: sa.Connection, state: State, where: str) -> State:
         return load(connection, where)  # it has begun anew, because there were too few records
     rows = rows_among(connection, tables.records, tables.RECORD, "id", touched)
     _take_over(connection, state, epoch, touched, sorted(map(Record._make, rows)), where)
+    note_past(connection, state.live, state.version)
     state.live.table.next_id = row["next_id"]
     state.dictionary.continue_at(json.loads(row["next_values"]))
     state.version, state.epoch = row["version"], epoch

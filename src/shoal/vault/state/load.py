@@ -15,6 +15,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from shoal.maintain.ageing import REMEMBERED, Ageing
 from shoal.maintain.live import LivePartition
 from shoal.progress import SILENT, Progress
 from shoal.records.codebook import CodeBook
@@ -32,6 +33,8 @@ from shoal.vault.store.integrity import compare_checksum, in_order, stored_sums
 from shoal.vault.store.parts import parts_of
 from shoal.vault.store.queries import chunks
 from shoal.vault.store.vault_row import vault_row
+
+MEASURED_ANEW = ("create", "rebase", "schema-change")  # losses before and after are not comparable
 
 
 def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> State:
@@ -58,7 +61,18 @@ def load(connection: sa.Connection, where: str, progress: Progress = SILENT) -> 
         ids=stored.ids,
     )
     live.table.next_id = row["next_id"]
+    note_past(connection, live, epoch.version - 1)
     return State(row["version"], epoch, live, dictionary)
+
+
+def note_past(connection: sa.Connection, live: LivePartition, version: int) -> None:
+    """How the groups stood after the batches since a version: what the maintainer compares them with."""
+    log = tables.batches.c
+    rows = sa.select(log.kind, log.records, log.loss).where(log.version > version)
+    for kind, records, loss in reversed(connection.execute(rows.order_by(log.version.desc()).limit(REMEMBERED)).all()):
+        if kind in MEASURED_ANEW:
+            live.ageing = Ageing()
+        live.ageing.note(records, loss)
 
 
 def load_dictionary(connection: sa.Connection, sums: Mapping[str, int], where: str) -> list[Value]:
