@@ -6,9 +6,10 @@ neighbours have enough records for all: those are partitioned anew, and no group
 that were touched among them (`optimize/refine/upkeep.py`). The budget follows the batch: a change buys the same work,
 however many records there are, and more where groups have aged. Every batch bears its own.
 
-Where refining cannot mend what has aged, a large batch begins again: what takes little time to make takes upkeep
-little more to refine. Two things tell together: a record has lost less when there were as many (`ageing.py`), and
-there is much more left to find than usual. Only where no rules are asked: to keep them takes its own time.
+Where refining cannot mend what has aged, a large batch begins again (`beginning_again.py`): groups that take little
+time to make, and then upkeep. Two things tell together that it is worth trying: a record has lost less before
+(`ageing.py`), and there is much more left to find than usual. Only where no rules are asked: to keep them takes its own
+time; and not in tables so small that the default method has several starts, which quick groups do not come near.
 
 Guarantee: that of I3M, after every batch.
 """
@@ -21,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.boxes.geometry import numbered_as
-from shoal.cluster import cluster
+from shoal.cluster.shoal import SMALL
+from shoal.maintain.beginning_again import has_aged, other_groups
 from shoal.maintain.i3m import I3M
 from shoal.optimize.refine.memory import grow_memory, new_memory, note_changes
 from shoal.optimize.refine.refiner import Refiner
@@ -37,7 +39,7 @@ MOST_AT_ONCE = 7.0  # for every record that there is: a batch that changes much 
 REFILLS = 3  # tries
 MUCH = 0.05  # changes for every record: with fewer, to begin again takes too long beside the batch
 TRIAL = 3  # a part of the work, in so many, which tells how much there is left to find
-MUCH_LEFT = 2.2  # times what may be left: in large batches others have at most 2.0
+MUCH_LEFT = 2.4  # times what may be left: in large batches tables of other kinds have at most 2.2
 AGED, MORE = 1.017, 0.01  # times what a record has lost before; and more of it whenever it was in vain
 HARDLY_MORE = 1.005  # times the loss: upkeep takes more off groups that are new
 
@@ -62,11 +64,10 @@ class Shoal(I3M):
         note_changes(self.memory, touched[touched >= 0])
         progress.stage("refining")
         upkeep, budget = self.upkeep, min(self.upkeep.worth_looking() * changes, MOST_AT_ONCE * records)
-        if changes >= MUCH * records and self.live.privacy is None:
+        if changes >= MUCH * records and records > SMALL and self.live.privacy is None:
             upkeep.work(self._refiner(), budget / TRIAL, progress)
             budget -= budget / TRIAL
-            aged = upkeep.left() > MUCH_LEFT and self.live.ageing.shown() > self.aged
-            if aged and self._begun_again(progress):
+            if upkeep.left() > MUCH_LEFT and has_aged(self.live, self.aged) and self._begun_again(progress):
                 upkeep = Upkeep(self.live.rng, self.live.k)  # what new groups gain says nothing of later batches
         upkeep.work(self._refiner(), budget, progress)
 
@@ -74,16 +75,8 @@ class Shoal(I3M):
         """Other groups altogether, if they lose hardly more before there is any upkeep."""
         live = self.live
         alive, loss, before, groups = live.alive(), self.loss(), live.labels.copy(), self.grouping
-        made = cluster(
-            live.records(),
-            live.k,
-            measure=live.settings.measure,
-            seed=int(live.rng.integers(2**32)),
-            progress=progress,
-            options={"effort": "fast"},
-        )
+        live.labels[alive] = numbered_as(other_groups(live, loss, progress), before[alive])
         progress.stage("refining")
-        live.labels[alive] = numbered_as(made.labels, before[alive])
         self._take_groups()
         better = self.loss() <= HARDLY_MORE * loss
         if better:
