@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.boxes.costs import box_costs
 from shoal.cluster import cluster
-from shoal.measures import total_loss
 from shoal.optimize.refine.refiner import EFFORTS, Refiner
 from shoal.partition import Partition
 from shoal.progress import Progress
@@ -38,7 +38,7 @@ def power_of_growth(live: LivePartition) -> float:
     records = live.records()
     half = np.sort(live.rng.permutation(len(records))[: len(records) // 2])
     fewer = replace(records, codes=np.ascontiguousarray(records.codes[half]))
-    of_half, of_all = (total_loss(straight_cuts(live, some), live.books) / len(some.codes) for some in (fewer, records))
+    of_half, of_all = (loss_of_one(live, straight_cuts(live, some)) for some in (fewer, records))
     return max(0.0, float(np.log2(of_half / of_all))) if of_all > 0.0 else 0.0
 
 
@@ -63,3 +63,9 @@ def other_groups(live: LivePartition, loss: float, progress: Progress) -> Ints:
 
 def straight_cuts(live: LivePartition, records: Records) -> Partition:
     return cluster(records, live.k, method="mondrian", measure=live.settings.measure, seed=0)
+
+
+def loss_of_one(live: LivePartition, partition: Partition) -> float:
+    """What a record loses, in the mean."""
+    costs = box_costs(live.books, live.settings.measure, partition.lo, partition.hi).sum(axis=1)
+    return float(partition.sizes @ costs) / int(partition.sizes.sum())
