@@ -74,7 +74,8 @@ class Shoal(I3M):
     def _begun_again(self, progress: Progress) -> bool:
         """Other groups altogether, if they lose hardly more before there is any upkeep."""
         live = self.live
-        alive, loss, before, groups = live.alive(), self.loss(), live.labels.copy(), self.grouping
+        alive, loss, before = live.alive(), self.loss(), live.labels.copy()
+        known = self.grouping, self._large
         live.labels[alive] = numbered_as(other_groups(live, loss, progress), before[alive])
         progress.stage("refining")
         self._take_groups()
@@ -86,7 +87,7 @@ class Shoal(I3M):
         else:  # it may be the records that have become others
             self.aged += MORE
             live.labels[:] = before
-            self.grouping = groups
+            self.grouping, self._large = known
         return better
 
     def _settle(self, small: Ints, come: Ints, progress: Progress) -> None:
