@@ -10,7 +10,7 @@ and never as less than 1: groups that lose less than starting again would look l
 of upkeep. FOUND was fitted to eleven of the histories of `benchmarks/drift.py` (one seed; an earlier maintainer, and
 the same with a fourth of its work), LEFT to all of them (one seed; the maintainer as it is). It is an estimate:
 refining sees what refining can gain, so the drift is larger than this says where starting again ends elsewhere. That is
-so on columns that have nothing to do with each other, and with closeness (docs/method.md).
+so on columns that have nothing to do with each other (docs/method.md).
 
 Of many groups some are tried, by chance that is always the same. Nothing changes.
 """
